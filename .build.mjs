@@ -61,12 +61,13 @@ const parts = {
     mkdirSync('.build/bin', { recursive: true })
     const [{ outputFiles }] = await Promise.all([
       build({
-        entryPoints: ['src/main.ts'],
+        entryPoints: { main: 'src/main.ts', proxy: 'src/commands/proxy/main.ts' },
         bundle: true,
         platform: 'node',
         target: 'node20.12',
         format: 'cjs',
-        outfile: '.build/bin/main.cjs',
+        outdir: '.build/bin',
+        outExtension: { '.js': '.cjs' },
         sourcemap: 'linked',
         sourcesContent: false,
         // Names stay for stack traces.

@@ -5,6 +5,7 @@
 
 import { lazy } from '../src/core/base/lazy.ts'
 import { nearestTo } from '../src/core/base/nearest.ts'
+import { readTask } from '../src/core/base/task-label.ts'
 import { timers } from '../src/core/base/timers.ts'
 import { Failure } from '../src/core/failures/failure.ts'
 import type { CatalogueEntry } from '../src/kernel/catalogue.ts'
@@ -158,7 +159,8 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
         const { input, idempotencyKey } = splitArguments(tool, given)
         const byOwner = async () => {
           await count(found, caller)
-          const facts = callFacts(services, caller, idempotencyKey)
+          const task = readTask(meta?.['bursar/task'], '_meta.bursar/task')
+          const facts = callFacts(services, caller, { idempotencyKey, task })
           const { body, decisionId, replayed } = await run(tool, facts, input)
           decidedBy = decisionId
           const inTerms = advisedInToolTerms(body, inToolTerms, tool.verbatim)
@@ -250,9 +252,9 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
 function callFacts(
   services: Services,
   { principal, requestId, clientAddress, now }: McpCaller,
-  idempotencyKey: string | null,
+  { idempotencyKey, task }: { idempotencyKey: string | null; task: string | null },
 ) {
-  return { principal, requestId, clientAddress, now, idempotencyKey, ...services }
+  return { principal, requestId, clientAddress, now, idempotencyKey, task, ...services }
 }
 
 /** The room of a tool: the first part of its name. */

@@ -3,6 +3,7 @@
  */
 import { buildViolation, type RuleName, type Violation } from './decision.ts'
 import type { Policy } from './policy.ts'
+import type { SpendFacts } from './spend.ts'
 import { formatUsd, toUsdMicros } from './usd.ts'
 
 /** Period of a budget, UTC: calendar day, ISO week (from Monday), calendar month. */
@@ -122,6 +123,41 @@ export function cooldownViolation(
     limit: String(seconds),
     requested: counterparty?.toLowerCase() ?? null,
     resetsAt: counterparty === null ? null : toIso(new Date(paidFrom)),
+  })
+}
+
+/** Names a spend so that equal spends have one name, as the database's `repeat_name` does. */
+export function nameRepeat({ category, amount, counterparty, symbol, seller }: RepeatedSpend): string {
+  const payee = seller?.origin ?? counterparty?.toLowerCase() ?? symbol
+  return JSON.stringify([category, amount, payee])
+}
+
+/** @property amount decimal string of the asset. */
+type RepeatedSpend = Pick<SpendFacts, 'category' | 'counterparty' | 'symbol' | 'seller'> & {
+  readonly amount: string
+}
+
+/**
+ * Checks whether a policy allows one more equal spend.
+ * @param earlier times of the equal spends that were allowed, oldest first.
+ */
+export function repeatViolation(
+  { repeatLimit }: Policy,
+  earlier: readonly Date[],
+  now: Date,
+): Violation | undefined {
+  if (repeatLimit === undefined) return undefined
+  const { count, perSec } = repeatLimit
+  const since = earlier.at(-count)
+  if (since === undefined) return undefined
+  const from = new Date(since.getTime() + perSec * 1000)
+  if (from <= now) return undefined
+  return buildViolation('repeat_limit', {
+    limit: String(count),
+    used: String(count),
+    requested: '1',
+    remaining: '0',
+    resetsAt: toIso(from),
   })
 }
 

@@ -19,7 +19,9 @@ export type RuleName =
   | 'seller'
   | 'payee_changed'
   | 'price_changed'
+  | 'seller_record'
   | 'new_payee_cooldown'
+  | 'repeat_limit'
   | 'mcc'
   | 'symbol'
   | 'time_window'
@@ -44,6 +46,8 @@ export interface Violation {
   readonly requested: string | null
   readonly remaining: string | null
   readonly resetsAt: string | null
+  /** Key whose policy it is, where keys are judged together with those above them. */
+  readonly agentId?: string | undefined
 }
 
 /** Result of a whole policy: allowed only without violations. */

@@ -11,6 +11,7 @@ import { notYetValid } from './rules/not-yet-valid.ts'
 import { perTransaction } from './rules/per-transaction.ts'
 import { seller } from './rules/seller.ts'
 import { payeeChanged, priceChanged } from './rules/seller-changed.ts'
+import { sellerRecord } from './rules/seller-record.ts'
 import { symbol } from './rules/symbol.ts'
 import { timeWindow } from './rules/time-window.ts'
 import type { SpendFacts } from './spend.ts'
@@ -27,6 +28,7 @@ const rules: readonly Rule[] = [
   seller,
   payeeChanged,
   priceChanged,
+  sellerRecord,
   mcc,
   symbol,
   timeWindow,

@@ -99,12 +99,19 @@ function staticRules(policy: Policy, spend: SpendFacts): readonly Applied[] {
     ...applies('chain', chains !== undefined && chain !== null, chains?.join(',') ?? null, chain),
     ...applies('counterparty', isListed(counterparties), formatLists(counterparties), counterparty),
     ...applies('seller', seller != null && isListed(sellers), formatLists(sellers), seller?.origin ?? null),
+    ...applies(
+      'seller_record',
+      seller != null && (sellers?.minDelivered !== undefined || sellers?.unknown !== undefined),
+      String(sellers?.minDelivered?.ratio ?? 0),
+      null,
+    ),
     ...applies('mcc', category === 'card' && isListed(shops), formatLists(shops), mcc),
     ...applies('symbol', category === 'invest' && isListed(symbols), formatLists(symbols), symbol),
     ...applies('time_window', timeWindows !== undefined, null, null),
     ...applies('not_yet_valid', policy.notBefore !== undefined, policy.notBefore ?? null, null),
     ...applies('expired', policy.expiresAt !== undefined, policy.expiresAt ?? null, null),
     ...applies('new_payee_cooldown', cooldown !== undefined, String(cooldown), counterparty),
+    ...applies('repeat_limit', policy.repeatLimit !== undefined, String(policy.repeatLimit?.count), null),
   ]
 }
 

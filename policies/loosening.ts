@@ -17,9 +17,12 @@ export const policyDirections: Directions<Policy> = {
   weeklyBudget: budget,
   monthlyBudget: budget,
   totalBudget: budget,
+  // Another span beside another count has no order.
+  repeatLimit: { count: 'higher', perSec: 'lower' },
   categories: { allow: 'wider' },
   counterparties: { ...lists, newPayeeCooldownSec: 'lower' },
-  sellers: lists,
+  // Looking at more purchases may deny a seller, or make it count as unknown and pass: no change of `of` is surely tighter.
+  sellers: { ...lists, minDelivered: { of: changes, ratio: lowersRatio }, unknown: admitsMore },
   assets: 'wider',
   chains: 'wider',
   mcc: lists,
@@ -53,4 +56,21 @@ function liesWithin(window: TimeWindow, open: TimeWindow): boolean {
   const areDays = [window, open].every(({ start, end }) => start < end)
   const isWithin = isSame || (areDays && window.start >= open.start && window.end <= open.end)
   return window.tz === open.tz && isWithin && window.days.every((day) => open.days.includes(day))
+}
+
+type Sellers = NonNullable<Policy['sellers']>
+
+function changes(before: number | undefined, after: number | undefined): boolean {
+  return before !== undefined && after !== before
+}
+
+function lowersRatio(before: number | undefined, after: number | undefined): boolean {
+  return before !== undefined && (after === undefined || after < before)
+}
+
+const strictness = ['allow', 'ask', 'deny'] as const
+
+/** True if unknown sellers could be paid more easily. */
+function admitsMore(before: Sellers['unknown'], after: Sellers['unknown']): boolean {
+  return strictness.indexOf(after ?? 'allow') < strictness.indexOf(before ?? 'allow')
 }

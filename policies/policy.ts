@@ -106,6 +106,15 @@ const limits = {
     })
     .optional()
     .describe('Budget for good, which never resets. Absent: none.'),
+  repeatLimit: z
+    .strictObject({
+      count: z.int().min(1).max(1000).describe('Equal spends that are allowed within `perSec`.'),
+      perSec: z.int().min(1).max(2_592_000).describe('Span in which they count, in seconds.'),
+    })
+    .optional()
+    .describe(
+      'Spends of equal category, amount and payee. One more pauses the key, and its owner is asked. Spends that the owner approves are not judged. Absent: no limit.',
+    ),
 }
 
 function sellersSchema<Name extends z.ZodType<string>>(name: Name) {
@@ -121,6 +130,21 @@ function sellersSchema<Name extends z.ZodType<string>>(name: Name) {
         .max(1000)
         .optional()
         .describe('Sellers that are never paid, even if `allow` names them.'),
+      minDelivered: z
+        .strictObject({
+          of: z.int().min(1).max(100).describe('Latest paid purchases from the seller that are looked at.'),
+          ratio: z.number().gt(0).max(1).describe('Part of them that it must have delivered, such as 0.9.'),
+        })
+        .optional()
+        .describe(
+          'Record that a seller must have: of your own purchases, and of all accounts’ once five stand behind it. Absent: none.',
+        ),
+      unknown: z
+        .enum(['allow', 'ask', 'deny'])
+        .optional()
+        .describe(
+          'Sellers with fewer purchases than `minDelivered.of` (1 without it). `ask` needs `approval`. Absent: allow.',
+        ),
     })
     .optional()
     .describe('Sellers of purchases: origins such as `https://api.example.com`, or `*.example.com`.')

@@ -14,6 +14,9 @@ export interface PolicyPreset {
   readonly approvalAbove: string | null
 }
 
+/** Equal payments that a preset allows: more of them are a loop. */
+export const presetRepeats = { count: 5, perSec: 600 } as const
+
 /** From the strictest; the first is the default. */
 export const policyPresets: readonly PolicyPreset[] = [
   {

@@ -6,6 +6,8 @@ import {
   budgetViolations,
   cooldownViolation,
   findPeriod,
+  nameRepeat,
+  repeatViolation,
   type Usage,
 } from './budget.ts'
 import type { Violation } from './decision.ts'
@@ -18,6 +20,8 @@ export interface PastSpend {
   readonly id: string
   readonly at: Date
   readonly spend: SpendFacts
+  /** Decimal string of the asset. */
+  readonly amount: string
   readonly was: 'allow' | 'deny' | 'insufficient_funds' | 'approval_required'
   readonly isReturned: boolean
   /** True if the owner had approved it. */
@@ -43,7 +47,8 @@ export interface Replayed {
 export function replay(policy: Policy, past: readonly PastSpend[]): readonly Replayed[] {
   const usage = new Map<string, Usage>()
   const firstSeen = new Map<string, Date>()
-  return past.map(({ id, at, spend, was, isReturned, isApproved, overruled = [], beside }) => {
+  const repeats = new Map<string, Date[]>()
+  return past.map(({ id, at, spend, amount, was, isReturned, isApproved, overruled = [], beside }) => {
     const readUsage = (period: BudgetSpan) =>
       usage.get(namePeriod(period, at)) ?? { usedMicros: 0n, count: 0 }
     const used = {
@@ -53,6 +58,9 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
       life: readUsage('life'),
     }
     const payee = spend.counterparty?.toLowerCase() ?? null
+    const name = nameRepeat({ ...spend, amount })
+    const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros, spend.seller ?? null)
+    const isSeen = needsOwner || isApproved
     const violations = [
       ...evaluate(policy, spend, at),
       ...beside,
@@ -60,10 +68,11 @@ export function replay(policy: Policy, past: readonly PastSpend[]): readonly Rep
       ...[
         cooldownViolation(policy, payee, payee === null ? null : (firstSeen.get(payee) ?? null), at) ?? [],
       ].flat(),
+      ...[(isSeen ? undefined : repeatViolation(policy, repeats.get(name) ?? [], at)) ?? []].flat(),
     ].filter(({ rule }) => !overruled.includes(rule))
     if (payee !== null && !firstSeen.has(payee)) firstSeen.set(payee, at)
-    const needsOwner = !isApproved && needsApproval(policy, spend.usdMicros, spend.seller ?? null)
     const now = verdictNow(was, needsOwner, violations)
+    if (now === 'allow') repeats.set(name, [...(repeats.get(name) ?? []), at])
     if (now === 'allow' && !isReturned)
       for (const period of budgetSpans) {
         const { usedMicros, count } = used[period]

@@ -9,12 +9,14 @@ export const scopes = {
   'banking:pay': 'Pay out money to saved bank accounts, within the spend policy.',
   'cards:read': 'See the cards and their settings.',
   'cards:write': 'Issue cards and change their controls, within the spend policy.',
+  'cards:pay': 'Issue cards for one purchase, within the spend policy.',
   'investing:read': 'See the portfolio and the orders.',
   'investing:trade': 'Place and cancel orders, within the spend policy.',
   'swaps:quote': 'Request quotes of cross-chain swaps.',
   'compliance:write': 'Submit Travel Rule data, and see the status of identity verification.',
   'fx:pay': 'Buy FX quotes from the wallet, within the spend policy.',
   'purchases:pay': 'Buy paid web resources from the wallet, within the spend policy.',
+  'agents:delegate': 'Give other agents a part of its own budget, and take it back.',
   'events:read': 'Follow the events of its own calls.',
 } as const satisfies Record<string, string>
 
@@ -25,6 +27,7 @@ export const moneyScopes = [
   'wallets:transfer',
   'banking:pay',
   'cards:write',
+  'cards:pay',
   'investing:trade',
   'fx:pay',
   'purchases:pay',

@@ -13,6 +13,11 @@ export interface SellerFacts {
   readonly knownPayees: readonly string[]
   /** Price of its latest purchase of the same resource in the same asset; null: none. */
   readonly knownPrice: string | null
+  /**
+   * Whether its latest paid purchases were delivered, newest first: `1` or `0` each. Null: not read, so that its record is not
+   * judged: before it was asked, and in old records.
+   */
+  readonly outcomes: string | null
 }
 
 export interface SpendFacts {

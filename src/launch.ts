@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * The executable: runs `main.cjs` beside it with the code that V8 compiled for it at the build, because compiling is a
- * fifth of a start. V8 refuses code of another version, or with other flags, and then compiles as usual.
+ * The executable: runs `main.cjs` beside it, or the smaller `proxy.cjs` for `bursar proxy`, with the code that V8 compiled for
+ * it at the build, because compiling is a fifth of a start. V8 refuses code of another version, or with other flags, and then
+ * compiles as usual.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -17,7 +18,10 @@ import { Script } from 'node:vm'
 setFlagsFromString('--wasm-tiering-budget=100000000')
 setFlagsFromString('--wasm-lazy-validation')
 
-const file = fileURLToPath(new URL('main.cjs', import.meta.url))
+const [command, ...rest] = process.argv.slice(2)
+const isProxy =
+  command === 'proxy' && !rest.some((word) => ['--help', '-h', '--version', '-v'].includes(word))
+const file = fileURLToPath(new URL(isProxy ? 'proxy.cjs' : 'main.cjs', import.meta.url))
 const codeFile = `${file}.code`
 
 const script = new Script(

@@ -61,6 +61,10 @@ async function main(argv: readonly string[]): Promise<number> {
       return exit(await (await import('./commands/trigger.ts')).trigger(rest, values, process.env))
     case 'completion':
       return print((await import('./commands/completion.ts')).completion(rest))
+    case 'run':
+      return (await import('./commands/run.ts')).run(rest, values)
+    case 'proxy':
+      return exit(await (await import('./commands/proxy/proxy.ts')).proxy(rest, values, process.env))
     case 'agent':
       return (await import('./commands/agent.ts')).agent(rest, values)
     case 'mcp': {
@@ -118,8 +122,10 @@ main(process.argv.slice(2)).then(
   },
   (error: unknown) => {
     // Dependencies started before the failure (a chain, a database) must not keep the process alive.
+    // `bursar run` hands on the codes of its program, so that its own are those of sysexits.h.
+    const isMisused = process.argv[2] === 'run' && error instanceof TypeError && 'code' in error
     process.stderr.write(`bursar: ${error instanceof Error ? error.message : String(error)}\n`, () =>
-      process.exit(1),
+      process.exit(isMisused ? 64 : 1),
     )
   },
 )

@@ -30,6 +30,7 @@ import { createConfiguredBroker } from './providers/broker/configured.ts'
 import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
 import { createChains } from './providers/chain/chains.ts'
 import type { Chain } from './providers/chain/port.ts'
+import { createConfiguredDiscovery } from './providers/discovery/configured.ts'
 import { createConfiguredIdentityProviders } from './providers/identity-provider/configured.ts'
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
@@ -210,6 +211,7 @@ export async function createRuntime(
       travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
       fetchPublic,
+      discovery: createConfiguredDiscovery(config, { fetchPublic, log }),
       push: createWebPush({ dataKey, origin, mode: config.mode, publicFetch: fetchPublic, log }),
       bankingProvider,
       eventWatches: createEventWatches(database),

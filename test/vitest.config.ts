@@ -23,7 +23,7 @@ const slow = [
   'test/faults/providers.test.ts',
   'test/contracts/identity-review.test.ts',
   'test/rails/investing/{books.property,false-reports}.db.test.ts',
-  'test/books/spending/{model.property,races}.db.test.ts',
+  'test/books/spending/{model.property,races,tree.property}.db.test.ts',
   'test/records/decisions/seal-decisions.db.test.ts',
   'test/simulator/stepped/money.db.test.ts',
 ]

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type CallerFacts, readCallerFacts } from '../src/books/spending/caller-facts.ts'
+import { pathLimit, readPathLimits } from '../src/books/spending/path-limits.ts'
 import { categoryUsageView, usageView, viewUsage } from '../src/books/spending/usage.ts'
 import { requireCaller } from '../src/kernel/context.ts'
 import { parsePolicy } from '../src/kernel/gates/policy.ts'
@@ -32,6 +33,11 @@ export default defineTool({
       .nullable()
       .describe('Scopes of the key; null for a person, who is not restricted by scopes.'),
     policy: z.looseObject({}).nullable().describe('Spend policy of the key; null for a person.'),
+    path: z
+      .array(z.string())
+      .optional()
+      .describe('`key_…` from the root to this key. Each judges and counts its spends.'),
+    limits: z.array(pathLimit).optional().describe('What is left of each budget on the path.'),
     usage: usageView
       .extend({
         byCategory: z.array(categoryUsageView).describe('Today’s by category of the policy.'),
@@ -78,6 +84,8 @@ export default defineTool({
         ...viewUsage(facts.usage, policy, now),
         byCategory: [...facts.byCategory],
       },
+      path: [...(key.delegation?.path.map(({ id }) => id) ?? []), key.id],
+      limits: await readPathLimits(database, key, now),
     }
   },
 })

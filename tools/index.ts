@@ -19,12 +19,16 @@ import adminReviewsList from './admin/reviews/list.ts'
 import adminTravelRulesDecide from './admin/travel-rules/decide.ts'
 import adminTravelRulesList from './admin/travel-rules/list.ts'
 import agentsDecisions from './agents/decisions.ts'
+import agentsDelegate from './agents/delegate.ts'
+import agentsDelegationsList from './agents/delegations/list.ts'
+import agentsDelegationsRevoke from './agents/delegations/revoke.ts'
 import agentsKeysChallenge from './agents/keys/challenge.ts'
 import agentsKeysCreate from './agents/keys/create.ts'
 import agentsKeysGet from './agents/keys/get.ts'
 import agentsKeysList from './agents/keys/list.ts'
 import agentsKeysPause from './agents/keys/pause.ts'
 import agentsKeysRemove from './agents/keys/remove.ts'
+import agentsKeysTree from './agents/keys/tree.ts'
 import agentsKeysUpdate from './agents/keys/update.ts'
 import agentsKeysUsage from './agents/keys/usage.ts'
 import agentsPause from './agents/pause.ts'
@@ -70,6 +74,7 @@ import bankingRecipientsCreate from './banking/recipients/create.ts'
 import bankingRecipientsGet from './banking/recipients/get.ts'
 import bankingRecipientsList from './banking/recipients/list.ts'
 import bankingRecipientsRemove from './banking/recipients/remove.ts'
+import cardsCancel from './cards/cancel.ts'
 import cardsIssue from './cards/issue.ts'
 import cardsList from './cards/list.ts'
 import cardsReveal from './cards/reveal.ts'
@@ -108,6 +113,7 @@ import purchasesGet from './purchases/get.ts'
 import purchasesIntent from './purchases/intent.ts'
 import purchasesList from './purchases/list.ts'
 import purchasesQuote from './purchases/quote.ts'
+import purchasesResponse from './purchases/response.ts'
 import railsControlsGet from './rails/controls/get.ts'
 import railsControlsSet from './rails/controls/set.ts'
 import railsList from './rails/list.ts'
@@ -125,6 +131,7 @@ import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
+import sellersFind from './sellers/find.ts'
 import swapsQuote from './swaps/quote.ts'
 import transfersGasless from './transfers/gasless.ts'
 import walletsAllowancesIntent from './wallets/allowances/intent.ts'
@@ -166,12 +173,16 @@ export const tools: readonly Tool[] = [
   adminTravelRulesDecide,
   adminTravelRulesList,
   agentsDecisions,
+  agentsDelegate,
+  agentsDelegationsList,
+  agentsDelegationsRevoke,
   agentsKeysChallenge,
   agentsKeysCreate,
   agentsKeysGet,
   agentsKeysList,
   agentsKeysPause,
   agentsKeysRemove,
+  agentsKeysTree,
   agentsKeysUpdate,
   agentsKeysUsage,
   agentsPause,
@@ -217,6 +228,7 @@ export const tools: readonly Tool[] = [
   bankingRecipientsGet,
   bankingRecipientsList,
   bankingRecipientsRemove,
+  cardsCancel,
   cardsIssue,
   cardsList,
   cardsReveal,
@@ -255,6 +267,7 @@ export const tools: readonly Tool[] = [
   purchasesIntent,
   purchasesList,
   purchasesQuote,
+  purchasesResponse,
   railsControlsGet,
   railsControlsSet,
   railsList,
@@ -276,6 +289,7 @@ export const tools: readonly Tool[] = [
   walletsAllowancesIntent,
   walletsAllowancesList,
   walletsAllowancesSet,
+  sellersFind,
   swapsQuote,
   walletsGet,
   walletsSignersCreate,

@@ -79,7 +79,7 @@ function startOne(chain: ConfiguredChain, parts: Parts & { readonly hasCards: bo
 }
 
 async function startByKind(
-  { kind, name, rpcVariable, rpcUrl, sponsorKey, ownerKey, anvilBinary }: ConfiguredChain,
+  { kind, name, rpcVariable, rpcUrl, sponsorKey, ownerKey, anvilBinary, uptoHashes }: ConfiguredChain,
   parts: Parts & { readonly hasCards: boolean },
 ): Promise<Chain> {
   switch (kind) {
@@ -93,6 +93,7 @@ async function startByKind(
         url: rpcUrl ?? '',
         sponsorKey,
         ownerKey,
+        uptoHashes,
       })
     case 'simulated':
       return (await import('./simulated/simulated.ts')).createSimulatedChain(parts)

@@ -18,6 +18,7 @@ import type { EvmSession } from './node/evm-session.ts'
 import { readBlock } from './node/seen-blocks.ts'
 import { isAuthorizationOver, readAuthorizationState } from './relay/authorizations.ts'
 import type { Gate } from './relay/gate.ts'
+import { isPermitOver, readPermitState } from './relay/permits.ts'
 import { isConnectionError } from './relay/refusal.ts'
 import type { Relayer } from './relay/relayer.ts'
 import { allowanceModule, lowerCaseAddress, safe4337Module } from './rpc/networks.ts'
@@ -140,6 +141,15 @@ export function createEvmChain(options: EvmChainOptions): Chain {
           blockTag: isDevelopment ? 'latest' : 'safe',
           search: logSearch,
         }),
+      ),
+    uptoSupport: () => repeatable((session) => session.readUptoSupport()),
+    permitState: (permit) =>
+      repeatable(({ client, logSearch, readReceipt }) =>
+        readPermitState(client, permit, { search: logSearch, read: readReceipt }),
+      ),
+    isPermitOver: (permit, validBefore) =>
+      repeatable(({ client, isDevelopment }) =>
+        isPermitOver(client, permit, { validBefore, blockTag: isDevelopment ? 'latest' : 'safe' }),
       ),
     transaction: (hash) =>
       repeatable(({ client, readReceipt }) => readTransaction(client, hash, readReceipt)),

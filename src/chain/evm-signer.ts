@@ -92,8 +92,8 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
     },
     async writeContract(call) {
       const sponsored = await estimateCall(call.address, encodeCalldata(call))
-      // Anyone may submit an authorization to the token; only the address named in a permit may use it.
-      const isOpenToAll = call.functionName === 'transferWithAuthorization'
+      // Anyone may submit an authorization or a permit to the token; only the address named in a permit may use it.
+      const isOpenToAll = call.functionName === 'transferWithAuthorization' || call.functionName === 'permit'
       const { hash } = await (isOpenToAll
         ? relayer.send(sponsored, SHORT_RECEIPT_WAIT_MS)
         : relayer.sendAsSponsor(sponsored, SHORT_RECEIPT_WAIT_MS))

@@ -33,6 +33,8 @@ export interface RpcChainOptions {
   readonly sponsorKey?: string | null | undefined
   /** Private key that owns the Safes of a public chain; the sponsor's by default. */
   readonly ownerKey?: string | null | undefined
+  /** keccak256 of the code that a public chain's contracts of `upto` payments may have; none by default. */
+  readonly uptoHashes?: readonly Hex[] | undefined
   /** Addresses of a public chain's contracts, where they differ from the usual ones. */
   readonly contracts?: Partial<AccountContracts> | undefined
   /** How long calls wait for a node that does not answer; 4,000 by default. */
@@ -71,7 +73,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     if (!isDevelopment) {
       const session = await openPublicSession(
         { client, clock, log },
-        { variable, contracts, tokens, sponsorKey, ownerKey },
+        { variable, contracts, tokens, sponsorKey, ownerKey, uptoHashes: new Set(options.uptoHashes) },
       )
       return { session, isFresh: false }
     }

@@ -5,6 +5,7 @@
 import type { CallOptions, Pages } from './call.ts'
 import { readEvents } from './event-stream.ts'
 import { type Event, type Operations, type Problem, routes } from './operations.ts'
+import { createPayingFetch, type PayingFetch } from './paying-fetch.ts'
 import { BursarProblem, BursarUnreachable, PaymentRequired } from './problem.ts'
 import { type AgentKey, createSigner, type SignedParts } from './sign.ts'
 
@@ -72,6 +73,12 @@ const again: ReadonlySet<string> = new Set([
 
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the operations are defined by the constructor, from the table of routes.
 export class Bursar {
+  /**
+   * A `fetch` that pays: it asks the URL itself, and buys the answer where a 402 asks for a payment (x402, MPP). `Bursar-Purchase` and
+   * `Bursar-Charged` of a response say what was paid, `Bursar-Problem` why a 402 was not. Needs no receiver.
+   * @throws TypeError as `fetch` does. @throws BursarUnreachable when the gateway is gone: an equal request goes on.
+   */
+  readonly fetch: PayingFetch
   readonly #origin: string
   readonly #options: BursarOptions
   readonly #credential: (parts: SignedParts) => Promise<Record<string, string>>
@@ -81,6 +88,13 @@ export class Bursar {
     this.#origin = new URL(options.url).origin
     this.#options = options
     this.#credential = chooseCredential(options)
+    const { fetch: ask = fetch } = options
+    this.fetch = createPayingFetch({
+      ask: (url, init) => ask(url, init),
+      buy: (input, call) =>
+        this.#call({ method: 'POST', path: '/api/purchases', isRepeatable: true }, { ...input }, call),
+      openAnswer: (id, signal) => this.#openAnswer(id, signal),
+    })
     for (const [name, [method, path, isRepeatable, list]] of Object.entries(routes)) {
       const call = (input: Answer = {}, callOptions: CallOptions = {}) =>
         this.#call({ method, path, isRepeatable }, input, callOptions)
@@ -153,6 +167,19 @@ export class Bursar {
       latest = await this.#tryAgain(sent, true)
     }
     return latest
+  }
+
+  async #openAnswer(purchaseId: string, signal: AbortSignal): Promise<Response> {
+    const response = await this.#send({
+      method: 'GET',
+      url: new URL(`/api/purchases/${encodeURIComponent(purchaseId)}/response`, this.#origin),
+      body: null,
+      idempotencyKey: null,
+      headers: { accept: 'application/octet-stream' },
+      signal,
+    })
+    if (!response.ok) throw await readProblem(response)
+    return response
   }
 
   async #tryAgain(sent: Sent, isSafe: boolean): Promise<Answer> {

@@ -68,6 +68,8 @@ export type ActivityEntry = {
     /** Its id. */
     id: string
   }
+  /** Label of its task. */
+  task: string | null
   /** Purpose, memo, reference or reason. */
   memo: string | null
   /** Hash on the chain, if there is one. */
@@ -435,7 +437,7 @@ export type Agent = {
   algorithm: 'ed25519' | null
   /** How it connects: `signed` requests, `oauth` or an `api_key`. */
   connection: 'signed' | 'oauth' | 'api_key'
-  /** State of the key; only an `active` key works. */
+  /** Only an `active` key works. One below a `paused` key is `paused`. */
   status: 'active' | 'paused' | 'revoked'
   /** When it was stopped, ISO 8601 UTC; null while active. */
   pausedAt: string | null
@@ -447,6 +449,19 @@ export type Agent = {
   policyVersion: number
   /** Usage of the key today, this week and this month (UTC). */
   usage: Usage
+  /** USD that it sets aside for keys below it, and that they have not spent. */
+  setAside: string
+  /** Keys above it, root first. */
+  path: {
+    /** `key_…` */
+    agentId: string
+    /** Name that it was given. */
+    name: string
+  }[]
+  /** USD set aside for it above; null: nothing. */
+  earmarked: string | null
+  /** Label of its spends. */
+  task: string | null
   /** ISO 8601 UTC. */
   createdAt: string
   /** When the key expires, ISO 8601 UTC; null: never. */
@@ -460,6 +475,98 @@ export type AgentsDecisionsResponse = {
   decisions: Decision[]
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
+}
+
+export type AgentsDelegateRequest = {
+  /** Name given by the owner. */
+  name: string
+  /** Scopes of the key. */
+  scopes: (
+    | 'wallets:read'
+    | 'wallets:transfer'
+    | 'banking:read'
+    | 'banking:write'
+    | 'banking:pay'
+    | 'cards:read'
+    | 'cards:write'
+    | 'cards:pay'
+    | 'investing:read'
+    | 'investing:trade'
+    | 'swaps:quote'
+    | 'compliance:write'
+    | 'fx:pay'
+    | 'purchases:pay'
+    | 'agents:delegate'
+    | 'events:read'
+  )[]
+  /** Spend policy as `context` shows yours, such as {"perTransaction":{"max":"1"},"dailyBudget":{"max":"2"},"totalBudget":{"max":"2"},"categories":{"allow":["transfer"]}}. No member may be wider than yours; what you leave out holds as in yours. */
+  policy?: Record<string, unknown>
+  /** When it ends, ISO 8601 UTC; not after the key above. */
+  expiresAt: string
+  /** `key_…` whose budget is shared. A key shares its own; its owner must name one. */
+  parentId?: string
+  /** Ed25519 public key of the new agent, which signs its requests. */
+  publicKey?:
+    | {
+        kty: 'OKP'
+        crv: 'Ed25519'
+        x: string
+        kid?: string
+        alg?: string
+        use?: string
+      }
+    | string
+  /** Without `publicKey`: answers with `key`, a secret to send as "Authorization: Bearer …". */
+  bearer?: true
+  /** Sets `policy.totalBudget.max` aside: nobody else above can spend it. What is left returns at the end. */
+  earmark?: boolean
+  /** Label of all its spends. */
+  task?: string
+}
+
+export type AgentsDelegateResponse = {
+  /** `key_…` */
+  agentId: string
+  /** RFC 7638 thumbprint of its public key; null for a bearer. */
+  keyId: string | null
+  /** `key_…` above it. */
+  parentId: string
+  /** `key_…` from the root to this key. Each judges and counts its spends. */
+  path: string[]
+  /** Generations below the root, 1 to 4. */
+  depth: number
+  /** Name that it was given. */
+  name: string
+  /** `paused` also while a key above it is. */
+  status: 'active' | 'paused' | 'revoked'
+  /** Its scopes. */
+  scopes: string[]
+  /** Its own spend policy, amounts in USD. */
+  policy: Record<string, unknown> | null
+  /** When it ends, ISO 8601 UTC. */
+  expiresAt: string | null
+  /** USD set aside for it above; null: nothing. */
+  earmarked: string | null
+  /** Its usage, and that of all keys below it. */
+  usage: PathUsage
+  /** Label of its spends. */
+  task: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** Secret of a bearer, shown once. */
+  key?: string | null
+}
+
+export type AgentsDelegationsListResponse = {
+  /** Keys of this page, newest first. */
+  delegations: Delegation[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
+export type AgentsDelegationsRevokeResponse = {
+  /** Always true. */
+  revoked: boolean
 }
 
 export type AgentsKeysChallengeResponse = {
@@ -481,12 +588,14 @@ export type AgentsKeysCreateRequest = {
     | 'banking:pay'
     | 'cards:read'
     | 'cards:write'
+    | 'cards:pay'
     | 'investing:read'
     | 'investing:trade'
     | 'swaps:quote'
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
+    | 'agents:delegate'
     | 'events:read'
   )[]
   /** Spend policy. Required with a scope that can spend. */
@@ -522,6 +631,27 @@ export type AgentsKeysRemoveResponse = {
   revoked: boolean
 }
 
+export type AgentsKeysTreeResponse = {
+  /** `key_…` */
+  agentId: string
+  /** Name that it was given. */
+  name: string
+  /** `paused` also while a key above it is. */
+  status: 'active' | 'paused' | 'revoked'
+  /** Label of its spends. */
+  task: string | null
+  /** USD set aside for it above; null: nothing. */
+  earmarked: string | null
+  /** USD that it sets aside for keys below it, and that they have not spent. */
+  setAside: string
+  /** When it ends, ISO 8601 UTC; null: never. */
+  expiresAt: string | null
+  /** Its usage, and that of all keys below it. */
+  usage: PathUsage
+  /** Keys that it delegated to, oldest first, ended ones too: each with the same members. */
+  children: Record<string, unknown>[]
+}
+
 export type AgentsKeysUpdateRequest = {
   /** Name given by the owner. */
   name?: string
@@ -536,12 +666,14 @@ export type AgentsKeysUpdateRequest = {
     | 'banking:pay'
     | 'cards:read'
     | 'cards:write'
+    | 'cards:pay'
     | 'investing:read'
     | 'investing:trade'
     | 'swaps:quote'
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
+    | 'agents:delegate'
     | 'events:read'
   )[]
   /** Complete new spend policy; null removes it. */
@@ -562,6 +694,8 @@ export type AgentsKeysUsageResponse = {
   agentId: string
   /** Usage today, this week and this month (UTC). */
   usage: Usage
+  /** Of a delegated key: what is left of each budget on its path. */
+  limits?: PathLimit[]
   /** Days with spends, newest first. */
   days: {
     /** UTC calendar day, YYYY-MM-DD. */
@@ -598,6 +732,24 @@ export type AgentsKeysUsageResponse = {
     /** Spends that the owner was asked to approve. */
     approvalRequired: number
   }
+  /** What the key and those below it spent for each task, the most first. */
+  tasks?: {
+    /** Label of the task. */
+    task: string
+    /** USD spent or held. */
+    used: string
+    /** Number of spends. */
+    count: number
+  }[]
+  /** What each key that it delegated to has spent, with those below it. */
+  children?: {
+    /** `key_…` */
+    agentId: string
+    /** USD spent or held. */
+    used: string
+    /** Number of spends. */
+    count: number
+  }[]
 }
 
 export type AgentsPauseResponse = {
@@ -1360,6 +1512,26 @@ export type CardChannels = {
   magstripe: boolean
 }
 
+export type CardCredential = {
+  /** Card number. */
+  pan: string
+  /** Verification code. */
+  cvc: string
+  /** 1 to 12. */
+  expMonth: number
+  /** Four digits. */
+  expYear: number
+  /** What a shop asks for. */
+  billing: {
+    /** Name on the card. */
+    name: string
+    /** In one line; null if unknown. */
+    address: string | null
+    /** ISO 3166-1 alpha-2; null if unknown. */
+    country: string | null
+  }
+}
+
 export type CardMoney = {
   /** Its symbol. */
   asset: string
@@ -1372,7 +1544,7 @@ export type CardTransaction = {
   id: string
   /** `pending`: approved and held, not yet cleared. */
   status: 'pending' | 'settled' | 'voided' | 'expired' | 'declined'
-  /** Reason for the approval or decline: approved, insufficient_funds, debt_owed, card_frozen, card_canceled, channel_off, merchant_denied, purchase_limit, daily_limit, budget_exceeded, policy_denied, approval_required, account_locked, kyc_required, key_not_active, rail_disabled, unknown_card, too_late, unavailable. */
+  /** Reason for the approval or decline: approved, insufficient_funds, debt_owed, card_frozen, card_canceled, card_used, channel_off, merchant_denied, purchase_limit, daily_limit, budget_exceeded, policy_denied, approval_required, account_locked, kyc_required, key_not_active, rail_disabled, unknown_card, too_late, unavailable. */
   reason: string
   /** Name of the merchant. */
   merchant: string
@@ -1399,6 +1571,11 @@ export type CardTransaction = {
   decisionId: string | null
   /** When it was requested, ISO 8601 UTC. */
   createdAt: string
+}
+
+export type CardsCancelResponse = {
+  /** Always true. */
+  canceled: true
 }
 
 export type CardsIssueRequest = {
@@ -1428,11 +1605,78 @@ export type CardsIssueRequest = {
   nickname?: string | null
   /** `key_…`: key to bind the card to; owners only. */
   agentId?: string | null
+  /** For one purchase. */
+  singleUse?: {
+    /** USD. */
+    amount: Amount
+    /** The only one. */
+    merchant?: {
+      mcc?: string
+      /** First words of its name. */
+      name?: string
+      /** Two letters. */
+      country?: string
+    }
+    /** Within 7 days; default: 1 hour. */
+    expiresAt?: string
+  }
+  /** Why, for the owner. */
+  reason?: string
+}
+
+export type CardsIssueResponse = {
+  /** `card_…` */
+  id: string
+  /** State of the card; `canceled` is permanent. */
+  status: 'active' | 'frozen' | 'canceled'
+  /** Form of the card. */
+  type: 'virtual' | 'physical'
+  /** Card network. */
+  brand: string
+  /** Last four digits of its number. */
+  last4: string
+  /** Expiry month, 1 to 12. */
+  expMonth: number
+  /** Expiry year. */
+  expYear: number
+  /** Currency of purchases and limits. */
+  currency: 'USD'
+  /** Name on the card. */
+  cardholderName: string
+  /** Name the owner gave the card. */
+  nickname: string | null
+  /** `key_…`: key whose spend policy also applies to every purchase; null: the owner’s own card. */
+  agentId: string | null
+  /** Limits per UTC calendar day and per purchase. */
+  limits: {
+    /** USD, as a decimal string; null: no limit. */
+    daily: string | null
+    /** USD, as a decimal string; null: no limit. */
+    perPurchase: string | null
+  }
+  channels: CardChannels
+  /** Merchant category codes (ISO 18245). */
+  mcc: {
+    /** Allowed merchant categories; null: all that are not denied. */
+    allow: string[] | null
+    /** Denied merchant categories. */
+    deny: string[]
+  }
+  /** Assets that pay for purchases, in this order. */
+  priority: ('USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD')[]
+  /** When it was issued, ISO 8601 UTC. */
+  createdAt: string
+  /** Of a card for one purchase. */
+  singleUse?: SingleUse
+  /** Of a card for one purchase, shown once; null where this gateway may not see it. */
+  credential?: CardCredential | null
+  /** Page of the processor that shows the number to the owner, once. */
+  embedUrl?: string | null
 }
 
 export type CardsListResponse = {
   /** Newest first. */
-  cards: Card[]
+  cards: ListedCard[]
   /** Debts: collected from the account’s assets; cards decline until then. Absent if none. */
   owed?: CardMoney[]
   /** Backs approved purchases; the rest returns. */
@@ -1705,6 +1949,10 @@ export type ContextResponse = {
   scopes: string[] | null
   /** Spend policy of the key; null for a person. */
   policy: Record<string, unknown> | null
+  /** `key_…` from the root to this key. Each judges and counts its spends. */
+  path?: string[]
+  /** What is left of each budget on the path. */
+  limits?: PathLimit[]
   /** Usage of the key today, this week and this month (UTC); null for a person. */
   usage: {
     /** UTC calendar day, YYYY-MM-DD. */
@@ -1795,6 +2043,8 @@ export type Decision = {
   mcc: string | null
   /** Chain of the spend. */
   chain: string | null
+  /** Label of its task. */
+  task: string | null
   /** Version of the key’s policy; null for spends by a person. */
   policyVersion: number | null
   /** SHA-256 of the policy’s canonical JSON, hex. */
@@ -1813,6 +2063,37 @@ export type Decision = {
   hash: string | null
 }
 
+export type Delegation = {
+  /** `key_…` */
+  agentId: string
+  /** RFC 7638 thumbprint of its public key; null for a bearer. */
+  keyId: string | null
+  /** `key_…` above it. */
+  parentId: string
+  /** `key_…` from the root to this key. Each judges and counts its spends. */
+  path: string[]
+  /** Generations below the root, 1 to 4. */
+  depth: number
+  /** Name that it was given. */
+  name: string
+  /** `paused` also while a key above it is. */
+  status: 'active' | 'paused' | 'revoked'
+  /** Its scopes. */
+  scopes: string[]
+  /** Its own spend policy, amounts in USD. */
+  policy: Record<string, unknown> | null
+  /** When it ends, ISO 8601 UTC. */
+  expiresAt: string | null
+  /** USD set aside for it above; null: nothing. */
+  earmarked: string | null
+  /** Its usage, and that of all keys below it. */
+  usage: PathUsage
+  /** Label of its spends. */
+  task: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
 export type Delivery = {
   /** HTTP status. */
   status: number
@@ -1824,9 +2105,11 @@ export type Delivery = {
   body: string | null
   /** Bytes that are no text, base64; null for text. */
   bodyBase64: string | null
-  /** True if it was longer than 256 KiB. */
+  /** True if the body here is only its start. */
   truncated: boolean
-  /** Length that was kept. */
+  /** False if it was cut off. */
+  complete: boolean
+  /** Length received, up to 32 MiB. */
   bytes: number
 }
 
@@ -1896,12 +2179,14 @@ export type DeveloperKeysCreateRequest = {
     | 'banking:pay'
     | 'cards:read'
     | 'cards:write'
+    | 'cards:pay'
     | 'investing:read'
     | 'investing:trade'
     | 'swaps:quote'
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
+    | 'agents:delegate'
     | 'events:read'
   )[]
   /** Spend policy. Required with a scope that can spend. */
@@ -2244,6 +2529,8 @@ export type EventEnvelope = {
   accountId: string
   /** Key that caused the event or that it is about; null: neither. */
   agentId: string | null
+  /** Task that the spend or the key is labeled with; null: none. */
+  task: string | null
   /** Object of the event. */
   object: {
     /** Kind of the object, such as `transfer`. */
@@ -2423,6 +2710,52 @@ export type Kyc = {
   reviewedAt: string | null
 }
 
+export type ListedCard = {
+  /** `card_…` */
+  id: string
+  /** State of the card; `canceled` is permanent. */
+  status: 'active' | 'frozen' | 'canceled'
+  /** Form of the card. */
+  type: 'virtual' | 'physical'
+  /** Card network. */
+  brand: string
+  /** Last four digits of its number. */
+  last4: string
+  /** Expiry month, 1 to 12. */
+  expMonth: number
+  /** Expiry year. */
+  expYear: number
+  /** Currency of purchases and limits. */
+  currency: 'USD'
+  /** Name on the card. */
+  cardholderName: string
+  /** Name the owner gave the card. */
+  nickname: string | null
+  /** `key_…`: key whose spend policy also applies to every purchase; null: the owner’s own card. */
+  agentId: string | null
+  /** Limits per UTC calendar day and per purchase. */
+  limits: {
+    /** USD, as a decimal string; null: no limit. */
+    daily: string | null
+    /** USD, as a decimal string; null: no limit. */
+    perPurchase: string | null
+  }
+  channels: CardChannels
+  /** Merchant category codes (ISO 18245). */
+  mcc: {
+    /** Allowed merchant categories; null: all that are not denied. */
+    allow: string[] | null
+    /** Denied merchant categories. */
+    deny: string[]
+  }
+  /** Assets that pay for purchases, in this order. */
+  priority: ('USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD')[]
+  /** When it was issued, ISO 8601 UTC. */
+  createdAt: string
+  /** Of a card for one purchase. */
+  singleUse?: SingleUse
+}
+
 export type NotificationSettings = {
   /** Mails about requests for approval: `immediately` (the default), `daily` (one mail at 08:00 UTC) or `off`. Mails about the security of the account are always sent. */
   approvals: 'immediately' | 'daily' | 'off'
@@ -2459,6 +2792,8 @@ export type Offer = {
   network: string
   /** Symbol, or contract address of an unknown asset. */
   asset: string
+  /** `upto`: `amount` is a maximum. */
+  scheme: 'exact' | 'upto'
   /** Price; in smallest units for an unknown asset. */
   amount: string
   /** Value in USD; null for an unknown asset. */
@@ -2559,6 +2894,33 @@ export type Passkey = {
   backedUp: boolean
 }
 
+export type PathLimit = {
+  /** Rule of a budget. */
+  rule: string
+  /** The least that is left on the path: USD, or a count. */
+  remaining: string
+  /** `key_…` whose limit it is. */
+  agentId: string
+}
+
+export type PathUsage = {
+  /** USD spent or held today. */
+  used: string
+  /** USD left today; null: no limit. */
+  remaining: string | null
+  /** Spends today. */
+  count: number
+  /** Since the key began. */
+  total: {
+    /** USD spent or held in all. */
+    used: string
+    /** USD left in all; null: no limit. */
+    remaining: string | null
+    /** Spends in all. */
+    count: number
+  }
+}
+
 export type Payout = {
   /** `out_…` */
   id: string
@@ -2652,6 +3014,13 @@ export type Policy = {
     /** Maximum number of spends. Absent: no limit. */
     maxCount?: number
   }
+  /** Spends of equal category, amount and payee. One more pauses the key, and its owner is asked. Spends that the owner approves are not judged. Absent: no limit. */
+  repeatLimit?: {
+    /** Equal spends that are allowed within `perSec`. */
+    count: number
+    /** Span in which they count, in seconds. */
+    perSec: number
+  }
   /** Categories of spends. */
   categories: {
     /** Allowed categories of spends. An empty list denies all. */
@@ -2672,6 +3041,15 @@ export type Policy = {
     allow?: string[]
     /** Sellers that are never paid, even if `allow` names them. */
     deny?: string[]
+    /** Record that a seller must have: of your own purchases, and of all accounts’ once five stand behind it. Absent: none. */
+    minDelivered?: {
+      /** Latest paid purchases from the seller that are looked at. */
+      of: number
+      /** Part of them that it must have delivered, such as 0.9. */
+      ratio: number
+    }
+    /** Sellers with fewer purchases than `minDelivered.of` (1 without it). `ask` needs `approval`. Absent: allow. */
+    unknown?: 'allow' | 'ask' | 'deny'
   }
   /** The only assets that may be spent. Absent: any. An empty list denies all. */
   assets?: ('USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD' | 'EUR' | 'GBP' | 'INR')[]
@@ -2827,6 +3205,7 @@ export type Problem = {
     | 'signature_replayed'
     | 'digest_mismatch'
     | 'unknown_key'
+    | 'delegation_invalid'
     | 'step_up_required'
     | 'insufficient_scope'
     | 'policy_denied'
@@ -2888,6 +3267,7 @@ export type Problem = {
     requested?: string | null
     remaining?: string | null
     resetsAt?: string | null
+    agentId?: string | null
   }[]
   issues?: {
     path?: string
@@ -2935,6 +3315,8 @@ export type Purchase = {
   method: string
   /** Purpose given by the buyer. */
   purpose: string | null
+  /** `upto`: `price` is the maximum that was reserved. */
+  scheme: 'exact' | 'upto'
   /** Agreed price in the asset. */
   price: string
   /** As `lastFailure`. */
@@ -2984,6 +3366,8 @@ export type PurchaseEvidence = {
   challenge: {
     /** Payment protocol. */
     protocol: 'x402-v2' | 'x402-v1' | 'mpp'
+    /** `upto`: the amount is a maximum. Default: `exact`. */
+    scheme?: 'exact' | 'upto'
     /** EVM chain id. */
     chainId: number
     /** Network as the seller names it. */
@@ -3005,7 +3389,7 @@ export type PurchaseEvidence = {
   authorization: {
     /** Address of the purse. */
     payer: string
-    /** EIP-3009 nonce. */
+    /** EIP-3009 nonce; for `upto`, Permit2 nonce. */
     nonce: string
     /** End of its validity, ISO 8601 UTC; null: not signed. */
     validBefore: string | null
@@ -3030,8 +3414,8 @@ export type PurchaseEvidence = {
       to: string
       /** Amount in smallest units. */
       units: string
-      /** Nonce that the log directly before says was used. */
-      nonce: string
+      /** Nonce that the log directly before says was used; null for `upto`. */
+      nonce: string | null
     } | null
   } | null
   /** The delivery; null without one. */
@@ -3049,11 +3433,20 @@ export type PurchasesBuyRequest = {
   /** URL to buy. */
   url: string
   /** Default: GET. */
-  method?: 'GET' | 'POST'
-  /** Of a POST: text, or an object to send as JSON; 64 KiB. */
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Text, or an object to send as JSON; not for GET. */
   body?: string | Record<string, unknown>
-  /** Accept, Accept-Language, Content-Type, `X-…`; no credentials. */
+  /** Bytes in base64, instead of `body`; 4 MiB of them. */
+  bodyBase64?: string
+  /** Fields for the seller. */
   headers?: Record<string, string>
+  /** Your login at the seller, sent as `Authorization`. Never stored, logged or shown, as cookies and API keys in `headers`: a repeated or approved call needs them again. */
+  authorization?: {
+    /** Scheme of the login. */
+    type: 'bearer'
+    /** Token of the login. */
+    token: string
+  }
   /** Most you accept to pay. */
   maxAmount: Amount
   /** Asset to pay in. */
@@ -3097,11 +3490,20 @@ export type PurchasesIntentRequest = {
   /** URL to buy. */
   url: string
   /** Default: GET. */
-  method?: 'GET' | 'POST'
-  /** Of a POST: text, or an object to send as JSON; 64 KiB. */
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Text, or an object to send as JSON; not for GET. */
   body?: string | Record<string, unknown>
-  /** Accept, Accept-Language, Content-Type, `X-…`; no credentials. */
+  /** Bytes in base64, instead of `body`; 4 MiB of them. */
+  bodyBase64?: string
+  /** Fields for the seller. */
   headers?: Record<string, string>
+  /** Your login at the seller, sent as `Authorization`. Never stored, logged or shown, as cookies and API keys in `headers`: a repeated or approved call needs them again. */
+  authorization?: {
+    /** Scheme of the login. */
+    type: 'bearer'
+    /** Token of the login. */
+    token: string
+  }
   /** Most you accept to pay. */
   maxAmount: Amount
   /** Asset to pay in. */
@@ -3128,9 +3530,20 @@ export type PurchasesQuoteRequest = {
   /** URL to buy. */
   url: string
   /** Default: GET. */
-  method?: 'GET' | 'POST'
-  /** Of a POST: text, or an object to send as JSON; 64 KiB. */
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Text, or an object to send as JSON; not for GET. */
   body?: string | Record<string, unknown>
+  /** Bytes in base64, instead of `body`; 4 MiB of them. */
+  bodyBase64?: string
+  /** Fields for the seller. */
+  headers?: Record<string, string>
+  /** Your login at the seller, sent as `Authorization`. Never stored, logged or shown, as cookies and API keys in `headers`: a repeated or approved call needs them again. */
+  authorization?: {
+    /** Scheme of the login. */
+    type: 'bearer'
+    /** Token of the login. */
+    token: string
+  }
 }
 
 export type PurchasesQuoteResponse = {
@@ -3207,7 +3620,7 @@ export type Rail = {
   }[]
   /** Usual settlement time, as an ISO 8601 duration. */
   settlementTime: string
-  /** Human-readable reason why it is disabled or unknown. */
+  /** Why it is disabled, unknown or limited. */
   reason: string | null
 }
 
@@ -3301,6 +3714,10 @@ export type SandboxAuthorizationsRequest = {
   merchant?: string
   /** Merchant category code (ISO 18245). */
   mcc?: string
+  /** Country of the merchant, ISO 3166-1 alpha-3; `USA` by default. */
+  country?: string
+  /** `token` of an earlier purchase, to raise its authorization by `amount`. */
+  token?: string
   /** Payment channel; `ecommerce` by default. */
   channel?: 'ecommerce' | 'contactless' | 'atm' | 'magstripe' | 'chip'
   /** False stops after the authorization, without clearing. Default: true. */
@@ -3554,6 +3971,51 @@ export type SecurityPasskeysRemoveResponse = {
   removed: true
 }
 
+export type SellerRecord = {
+  /** All accounts’ purchases, or only yours. */
+  of: 'all' | 'own'
+  /** Paid purchases; at most the latest 1,000 count. */
+  purchases: number
+  /** Delivered ones. */
+  delivered: number
+  /** Paid ones for which nothing came. */
+  undelivered: number
+  /** Paid ones whose money came back. */
+  refunded: number
+  /** Milliseconds from decision to delivery. */
+  medianMs: number | null
+  /** Latest purchase, ISO 8601 UTC; its day, if of all accounts. */
+  lastAt: string
+  /** How often the price of a resource changed. */
+  priceChanges: number
+  /** How often the payee changed. */
+  payeeChanges: number
+}
+
+export type SellersFindResponse = {
+  /** Sellers. */
+  sellers: {
+    /** Origin of the URL. */
+    origin: string
+    /** URL to buy. */
+    url: string
+    /** Name. */
+    name: string
+    /** What it sells, in its own words. */
+    about: string | null
+    /** Payment protocol. */
+    protocol: 'x402-v2' | 'x402-v1' | 'mpp'
+    /** Price when it was last paid or listed. */
+    price: string
+    /** Asset of the price. */
+    asset: 'USDC' | 'EURC' | 'PYUSD'
+    /** Who knows it. */
+    source: 'own' | 'sandbox' | 'bazaar'
+    /** What became of purchases from this seller. */
+    record: SellerRecord | null
+  }[]
+}
+
 export type Session = {
   /** Signed-in account. */
   account: Account
@@ -3572,6 +4034,28 @@ export type Signer = {
   address?: string
   /** When it was registered, ISO 8601 UTC. */
   createdAt: string
+}
+
+export type SingleUse = {
+  /** USD reserved at issue, as a decimal string. */
+  amount: string
+  /** USD that its purchase can still take. */
+  remaining: string
+  /** Only merchant; null members allow any. */
+  merchant: {
+    /** Merchant category code. */
+    mcc: string | null
+    /** First words of its name. */
+    name: string | null
+    /** ISO 3166-1 alpha-2. */
+    country: string | null
+  }
+  /** Label of the task that it was issued for. */
+  task: string | null
+  /** When it ends unless used, ISO 8601 UTC. */
+  expiresAt: string
+  /** `authorized`: its purchase is open. */
+  status: 'open' | 'authorized' | 'used' | 'expired' | 'canceled'
 }
 
 export type SwapFee = {
@@ -3794,15 +4278,9 @@ export type TypedData = {
   message: Record<string, string | number>
 }
 
-export type Usage = {
+export type Usage = PathUsage & {
   /** UTC calendar day, YYYY-MM-DD. */
   day: string
-  /** USD spent or held today. */
-  used: string
-  /** USD left today; null: no limit. */
-  remaining: string | null
-  /** Spends today. */
-  count: number
   /** When it resets, ISO 8601 UTC. */
   resetsAt: string
   /** From Monday, UTC. */
@@ -3827,15 +4305,6 @@ export type Usage = {
     /** When it resets, ISO 8601 UTC. */
     resetsAt: string
   }
-  /** Since the key began. */
-  total: {
-    /** USD spent or held in all. */
-    used: string
-    /** USD left in all; null: no limit. */
-    remaining: string | null
-    /** Spends in all. */
-    count: number
-  }
 }
 
 export type UsdAmount = string | number
@@ -3855,6 +4324,8 @@ export type Violation = {
   remaining: string | null
   /** When the same spend can be requested again, ISO 8601 UTC. */
   resetsAt: string | null
+  /** `key_…`: whose policy it is, of a delegated key or one above it. */
+  agentId?: string
 }
 
 export type VirtualAccount = {
@@ -4218,6 +4689,8 @@ export interface Operations {
         direction?: 'in' | 'out'
         /** Key that spent: `key_…`. */
         agentId?: string
+        /** Label of its task. */
+        task?: string
         /** Its status. */
         status?:
           | 'pending'
@@ -4377,6 +4850,33 @@ export interface Operations {
       AgentsDecisionsResponse,
       AgentsDecisionsResponse['decisions'][number]
     >
+    /** Make a key below your own that can spend a part of your budget, and no more. */
+    readonly delegate: Call<AgentsDelegateRequest, AgentsDelegateResponse>
+    readonly delegations: {
+      /** List the keys below your own with what each has used, newest first; revoked ones only by status. */
+      readonly list: List<
+        {
+          /** 1 to 100, default 50. */
+          limit?: number | string
+          /** From `nextCursor`. */
+          cursor?: string
+          /** `key_…`: only its own children. */
+          parentId?: string
+          /** Filter by status; absent: all except revoked. */
+          status?: 'active' | 'paused' | 'revoked' | 'all'
+        },
+        AgentsDelegationsListResponse,
+        AgentsDelegationsListResponse['delegations'][number]
+      >
+      /** Revoke a key below your own, and all keys below it, permanently and at once. */
+      readonly revoke: Call<
+        {
+          /** `agentId`: `key_…` */
+          id: string
+        },
+        AgentsDelegationsRevokeResponse
+      >
+    }
     readonly keys: {
       /** Get the challenge that an agent signs with its new key to prove possession of the private key. */
       readonly challenge: Call<Record<never, never>, AgentsKeysChallengeResponse>
@@ -4429,11 +4929,21 @@ export interface Operations {
         },
         Agent
       >
+      /** Read a key and all keys below it, with what each has spent. */
+      readonly tree: Call<
+        {
+          /** `agentId`: `key_…` */
+          id: string
+        },
+        AgentsKeysTreeResponse
+      >
       /** Read a key’s budget usage today, this week and this month, and on the previous 30 days, by category and payee, with its decisions. */
       readonly usage: Call<
         {
           /** `agentId`: `key_…` */
           id: string
+          /** Adds `tasks`, of the last 30 days, or `children`, since they began. */
+          by?: 'task' | 'child'
         },
         AgentsKeysUsageResponse
       >
@@ -4691,8 +5201,16 @@ export interface Operations {
     }
   }
   readonly cards: {
-    /** Issue a virtual card that is paid from the wallet and from cash at each purchase. */
-    readonly issue: Call<CardsIssueRequest, Card>
+    /** Cancel a card for one purchase that you issued. */
+    readonly cancel: Call<
+      {
+        /** `card_…` */
+        id: string
+      },
+      CardsCancelResponse
+    >
+    /** Issue a virtual card that is paid from the wallet and from cash. */
+    readonly issue: Call<CardsIssueRequest, CardsIssueResponse>
     /** List the cards with their state, limits and controls, newest first. */
     readonly list: List<
       {
@@ -4917,6 +5435,14 @@ export interface Operations {
     readonly intent: Call<PurchasesIntentRequest, PurchasesIntentResponse>
     /** Ask a URL what it costs, without paying. */
     readonly quote: Call<PurchasesQuoteRequest, PurchasesQuoteResponse>
+    /** Read the seller’s answer to a purchase, kept for a day. */
+    readonly response: Call<
+      {
+        /** `buy_…` */
+        id: string
+      },
+      Delivery
+    >
   }
   readonly rails: {
     readonly controls: {
@@ -5100,6 +5626,22 @@ export interface Operations {
       >
     }
   }
+  readonly sellers: {
+    /** Find paid URLs, and how reliably their sellers delivered. */
+    readonly find: Call<
+      {
+        /** Words of its URL, name or text. */
+        query?: string
+        /** Asset of the price. */
+        asset?: 'USDC' | 'EURC' | 'PYUSD'
+        /** Highest price in it (USDC by default). */
+        maxPrice?: Amount
+        /** Best record, lowest price or latest first. */
+        sort?: 'record' | 'price' | 'recent'
+      },
+      SellersFindResponse
+    >
+  }
   readonly swaps: {
     /** Ask all aggregators what a swap of one token to another costs, on the same or another chain. */
     readonly quote: Call<SwapsQuoteRequest, SwapsQuoteResponse>
@@ -5223,6 +5765,9 @@ export const routes: Readonly<
   'admin.travelRules.decide': ['POST', '/api/admin/travel-rules/{id}', true, ''],
   'admin.travelRules.list': ['GET', '/api/admin/travel-rules', false, 'records cursor'],
   'agents.decisions': ['GET', '/api/agents/decisions', false, 'decisions cursor'],
+  'agents.delegate': ['POST', '/api/agents/delegations', true, ''],
+  'agents.delegations.list': ['GET', '/api/agents/delegations', false, 'delegations cursor'],
+  'agents.delegations.revoke': ['DELETE', '/api/agents/delegations/{id}', true, ''],
   'agents.keys.challenge': ['POST', '/api/agents/keys/challenge', true, ''],
   'agents.keys.create': ['POST', '/api/agents/keys', true, ''],
   'agents.keys.list': ['GET', '/api/agents/keys', false, 'keys cursor'],
@@ -5230,6 +5775,7 @@ export const routes: Readonly<
   'agents.keys.remove': ['DELETE', '/api/agents/keys/{id}', true, ''],
   'agents.keys.update': ['PATCH', '/api/agents/keys/{id}', true, ''],
   'agents.keys.pause': ['POST', '/api/agents/keys/{id}/pause', true, ''],
+  'agents.keys.tree': ['GET', '/api/agents/keys/{id}/tree', false, ''],
   'agents.keys.usage': ['GET', '/api/agents/keys/{id}/usage', false, ''],
   'agents.pause': ['POST', '/api/agents/pause', true, ''],
   'agents.policy.get': ['GET', '/api/agents/policy', false, ''],
@@ -5275,6 +5821,7 @@ export const routes: Readonly<
   'banking.recipients.list': ['GET', '/api/banking/recipients', false, 'recipients cursor'],
   'banking.recipients.get': ['GET', '/api/banking/recipients/{id}', false, ''],
   'banking.recipients.remove': ['DELETE', '/api/banking/recipients/{id}', true, ''],
+  'cards.cancel': ['DELETE', '/api/cards/{id}', true, ''],
   'cards.issue': ['POST', '/api/cards', true, ''],
   'cards.list': ['GET', '/api/cards', false, 'cards cursor'],
   'cards.update': ['PATCH', '/api/cards', true, ''],
@@ -5313,6 +5860,7 @@ export const routes: Readonly<
   'purchases.get': ['GET', '/api/purchases/{id}', false, ''],
   'purchases.intent': ['POST', '/api/purchases/intent', true, ''],
   'purchases.quote': ['POST', '/api/purchases/quote', true, ''],
+  'purchases.response': ['GET', '/api/purchases/{id}/response', false, ''],
   'rails.controls.get': ['GET', '/api/rails/{id}/controls', false, ''],
   'rails.controls.set': ['PUT', '/api/rails/{id}/controls', true, ''],
   'rails.list': ['GET', '/api/rails', false, ''],
@@ -5334,6 +5882,7 @@ export const routes: Readonly<
   'wallets.allowances.intent': ['POST', '/api/wallets/allowances/intent', true, ''],
   'wallets.allowances.list': ['GET', '/api/wallets/allowances', false, 'allowances cursor'],
   'wallets.allowances.set': ['POST', '/api/wallets/allowances', true, ''],
+  'sellers.find': ['GET', '/api/sellers', false, ''],
   'swaps.quote': ['POST', '/api/swaps', true, ''],
   'wallets.get': ['GET', '/api/wallets', false, ''],
   'wallets.signers.create': ['POST', '/api/wallets/signers', true, ''],

@@ -1,8 +1,12 @@
 /** Signs requests with an agent's key: RFC 9421 with Ed25519, on Web Crypto. `docs/signing.md` has the vector. */
 
-/** A key as `bursar agent new` writes it: JSON Web Keys (RFC 8037) beside their thumbprint. */
+/**
+ * A key as `bursar agent new` writes it: JSON Web Keys (RFC 8037) beside their thumbprint.
+ * @property delegation chain of signed delegations that made the key, root first: it is sent with every request.
+ */
 export interface AgentKey {
   readonly keyId: string
+  readonly delegation?: string | undefined
   readonly privateKey: { readonly kty: string; readonly crv: string; readonly x: string; readonly d: string }
 }
 
@@ -21,6 +25,7 @@ const ED25519 = { name: 'Ed25519' }
 export function createSigner({
   keyId,
   privateKey,
+  delegation,
 }: AgentKey): (parts: SignedParts) => Promise<Record<string, string>> {
   const { kty, crv, x, d } = privateKey
   const imported = crypto.subtle.importKey('jwk', { kty, crv, x, d }, ED25519, false, ['sign'])
@@ -31,6 +36,7 @@ export function createSigner({
     const headers: Record<string, string> = {
       ...(digest === null ? {} : { 'content-digest': `sha-256=:${base64(digest)}:` }),
       ...(idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey }),
+      ...(delegation === undefined ? {} : { 'bursar-delegation': delegation }),
     }
     const components = [
       ['@method', method],

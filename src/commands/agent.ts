@@ -1,4 +1,4 @@
-/** `bursar agent new | register | sign | call`: creates agent keys, and signs and sends requests (RFC 9421). */
+/** `bursar agent new | register | delegate | sign | call`: creates agent keys, and signs and sends requests (RFC 9421). */
 import { systemClock } from '../core/base/clock.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { signRequest } from '../people/identity/keys/sign-request.ts'
@@ -16,7 +16,7 @@ export interface AgentOptions {
 }
 
 const usage =
-  'Usage: bursar agent new --name NAME --out FILE | agent register --name NAME --out FILE [--url URL] | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
+  'Usage: bursar agent new --name NAME --out FILE | agent register --name NAME --out FILE [--url URL] | agent delegate --key FILE --name NAME --out FILE --data JSON [--url URL] | agent sign|call --key FILE METHOD PATH [--url URL] [--data JSON] [--idempotency-key KEY]'
 
 /** @returns the exit code: 0, or 1 when the gateway rejected the call. @throws Error with the usage. */
 export async function agent([action, ...rest]: readonly string[], options: AgentOptions): Promise<number> {
@@ -33,6 +33,17 @@ export async function agent([action, ...rest]: readonly string[], options: Agent
   const gateway = options.url ?? (process.env.BURSAR_URL || undefined)
   if (action === 'register' && options.name !== undefined && options.out !== undefined)
     return registerAgent({ origin: parseUrl(gateway ?? '/').origin, name: options.name, out: options.out })
+  const { key, name, out, data } = options
+  if (
+    action === 'delegate' &&
+    key !== undefined &&
+    name !== undefined &&
+    out !== undefined &&
+    data !== undefined
+  ) {
+    const { delegateAgent } = await import('./delegate-agent.ts')
+    return delegateAgent({ origin: parseUrl(gateway ?? '/').origin, key, name, out, data })
+  }
   const [method, url] = rest
   if (
     (action !== 'sign' && action !== 'call') ||

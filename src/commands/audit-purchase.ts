@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createPublicClient, http, parseAbi, parseEventLogs } from 'viem'
 import { z } from 'zod'
+import { toDecimal } from '../core/money/money.ts'
 import {
   EVIDENCE_TYPE,
   type EvidenceDocument,
@@ -18,6 +19,10 @@ const events = parseAbi([
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ])
+
+/** Proxy of x402 that settles `upto` payments, and what it logs directly behind the transfer. */
+const UPTO_PROXY = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'
+const uptoEvents = parseAbi(['event Settled()', 'event SettledWithPermit()'])
 
 /** @param rpc URL of a node of the purchase's chain. @returns the exit code: 1 when something contradicts. */
 export async function verifyPurchase(
@@ -38,7 +43,7 @@ export async function verifyPurchase(
   const { purchaseId, status, challenge } = evidence
   process.stdout.write(
     faults.length === 0
-      ? `${purchaseId}: ${status}, ${evidence.settlement === null ? 'not paid' : `paid ${challenge.amount} ${challenge.asset} to ${challenge.payTo}`}, signature verified${rpc === undefined ? '' : ', payment found on the chain'}\n`
+      ? `${purchaseId}: ${status}, ${evidence.settlement === null ? 'not paid' : `paid ${readPaid(evidence)} ${challenge.asset} to ${challenge.payTo}`}, signature verified${rpc === undefined ? '' : ', payment found on the chain'}\n`
       : `${purchaseId}: not verified\n${faults.map((fault) => `  ${fault}\n`).join('')}`,
   )
   if (jwks === undefined)
@@ -46,6 +51,15 @@ export async function verifyPurchase(
       'Verified with the keys in the file itself. To verify independently, pass a copy of /.well-known/jwks.json with --jwks FILE.\n',
     )
   return faults.length === 0 ? 0 : 1
+}
+
+/** What was paid, as a decimal: of `upto`, what the token logged. */
+function readPaid({ challenge: { scheme, amount, asset, units }, settlement }: EvidenceDocument): string {
+  if (scheme !== 'upto') return amount
+  const log = settlement?.log
+  return log == null
+    ? `at most ${amount}`
+    : `${toDecimal({ asset, units: BigInt(log.units) })} of ${toDecimal({ asset, units: BigInt(units) })}`
 }
 
 function readEvidence(path: string): z.output<typeof file> {
@@ -58,7 +72,10 @@ function readEvidence(path: string): z.output<typeof file> {
   }
 }
 
-/** Looks for the token's pair of logs, the use of the nonce and the transfer directly behind it. */
+/**
+ * Looks for the token's pair of logs, the use of the nonce and the transfer directly behind it; of `upto`, for the transfer and the
+ * proxy's log directly behind it.
+ */
 async function judgeOnChain(
   { challenge, authorization, settlement }: EvidenceDocument,
   rpc: string,
@@ -71,6 +88,22 @@ async function judgeOnChain(
   const receipt = await client.getTransactionReceipt({ hash }).catch(() => undefined)
   if (receipt?.status !== 'success') return ['the chain has no such payment']
   const same = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+  if (challenge.scheme === 'upto') {
+    const settled = parseEventLogs({
+      abi: uptoEvents,
+      logs: receipt.logs.filter(({ address }) => same(address, UPTO_PROXY)),
+    })
+    const isSettled = parseEventLogs({ abi: events, eventName: 'Transfer', logs: receipt.logs }).some(
+      ({ address, logIndex, args }) =>
+        same(address, challenge.token) &&
+        same(args.from, authorization.payer) &&
+        same(args.to, challenge.payTo) &&
+        args.value <= BigInt(challenge.units) &&
+        args.value.toString() === settlement.log?.units &&
+        settled.some((one) => one.logIndex === logIndex + 1),
+    )
+    return isSettled ? [] : ['the transaction does not settle these terms']
+  }
   const logs = parseEventLogs({
     abi: events,
     logs: receipt.logs.filter(({ address }) => same(address, challenge.token)),

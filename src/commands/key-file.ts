@@ -12,11 +12,11 @@ import { computeThumbprint } from '../people/identity/keys/thumbprint.ts'
 /** @throws Error naming the file when it is not usable. */
 export function readKeyFile(path: string): SigningKey {
   try {
-    const { keyId, privateKey: jwk } = toMembers(JSON.parse(readFileSync(path, 'utf8')))
+    const { keyId, privateKey: jwk, delegation } = toMembers(JSON.parse(readFileSync(path, 'utf8')))
     const privateKey = createPrivateKey({ format: 'jwk', key: { ...toMembers(jwk) } })
     if (typeof keyId !== 'string' || privateKey.asymmetricKeyType !== 'ed25519')
       throw new TypeError('not an agent key')
-    return { keyId, privateKey }
+    return { keyId, privateKey, ...(typeof delegation === 'string' ? { delegation } : {}) }
   } catch (cause) {
     const why =
       cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
@@ -24,6 +24,19 @@ export function readKeyFile(path: string): SigningKey {
         : 'not a key file'
     throw new Error(`${path}: ${why}. Create one with "bursar agent new --name NAME --out FILE".`)
   }
+}
+
+/**
+ * Reads the origin of the gateway that a key is for: the file names it, or the delegation that made the key does.
+ * @returns null for a key that was registered elsewhere. @throws Error naming the file when it is not usable.
+ */
+export function readKeyGateway(path: string): string | null {
+  readKeyFile(path)
+  const { gateway, delegation } = toMembers(JSON.parse(readFileSync(path, 'utf8')))
+  if (typeof gateway === 'string') return gateway
+  const [, claims = ''] = typeof delegation === 'string' ? delegation.split('.') : []
+  const { aud } = toMembers(claims === '' ? {} : JSON.parse(Buffer.from(claims, 'base64url').toString()))
+  return typeof aud === 'string' ? aud : null
 }
 
 function toMembers(value: unknown): Readonly<Record<string, unknown>> {
@@ -42,10 +55,24 @@ export function newKey(): NewKey {
   return { keyId: computeThumbprint(x), publicKey: { kty: 'OKP', crv: 'Ed25519', x }, privateKey }
 }
 
-/** Writes a key with mode 600. @throws Error when the file exists, because a key is never overwritten. */
-export function writeKeyFile(path: string, name: string, { keyId, publicKey, privateKey }: NewKey): void {
+/**
+ * Writes a key with mode 600. @param gateway origin of the gateway that registered it.
+ * @throws Error when the file exists, because a key is never overwritten.
+ */
+export function writeKeyFile(
+  path: string,
+  name: string,
+  { keyId, publicKey, privateKey }: NewKey,
+  gateway?: string,
+): void {
   const { d = '' } = privateKey.export({ format: 'jwk' })
-  const content = `${JSON.stringify({ name, keyId, privateKey: { ...publicKey, d }, publicKey }, null, 2)}\n`
+  const registered = gateway === undefined ? {} : { gateway }
+  writeNewKey(path, { name, keyId, privateKey: { ...publicKey, d }, publicKey, ...registered })
+}
+
+/** Writes the members of a key with mode 600. @throws Error when the file exists. */
+export function writeNewKey(path: string, members: object): void {
+  const content = `${JSON.stringify(members, null, 2)}\n`
   try {
     writeFileSync(path, content, { mode: 0o600, flag: 'wx' })
   } catch (cause) {

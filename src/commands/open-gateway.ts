@@ -6,6 +6,7 @@ import { buildCatalogue, type CatalogueEntry } from '../kernel/catalogue.ts'
 import type { Services } from '../kernel/context.ts'
 import type { Tool } from '../kernel/tool.ts'
 import { buildRedirectUri } from '../people/identity/oauth/federation.ts'
+import { meteredPrice } from '../rails/selling/payments/metered-price.ts'
 import { createPaywall, type Paywall, type PaywallParts } from '../rails/selling/x402/paywall.ts'
 import type { Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox/sandbox.ts'
@@ -90,6 +91,7 @@ function openFxPaywall(
     pollPath: '/api/x402/payments/{id}',
     description: 'FX quote',
     example: { from: 'USD', to: 'EUR', amount: '100' },
+    metered: meteredPrice,
     chains,
     database,
     dataKey: settings.dataKey,

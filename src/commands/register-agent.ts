@@ -61,7 +61,7 @@ export async function registerAgent({
   if (status !== 'approved') throw new Error('Nobody approved the agent in time. Nothing was written.')
   if (registered === null) throw new Error('The owner has already revoked the agent. Nothing was written.')
   try {
-    writeKeyFile(out, name, key)
+    writeKeyFile(out, name, key, origin)
   } catch (cause) {
     const why = rootCause(cause)
     throw new Error(`The key could not be written, so revoke ${registered.agentId}: ${why}`, { cause })

@@ -6,6 +6,8 @@
 interface Option {
   readonly type: 'string' | 'boolean'
   readonly short?: string
+  /** May be given several times. */
+  readonly multiple?: boolean
   /** Placeholder of the value; absent for a boolean. */
   readonly value?: string
   readonly about: string
@@ -16,7 +18,7 @@ export const options = {
   key: { type: 'string', value: 'FILE', about: 'key file of an agent' },
   name: { type: 'string', value: 'NAME', about: 'name of the agent' },
   out: { type: 'string', value: 'FILE', about: 'file to write; never overwritten' },
-  data: { type: 'string', value: 'JSON', about: 'body of the request' },
+  data: { type: 'string', value: 'JSON', about: 'body of the request, or terms of a delegation' },
   email: { type: 'string', value: 'ADDRESS', about: 'e-mail address that the person signs in with' },
   jwks: { type: 'string', value: 'FILE', about: 'public keys of the receipts' },
   'from-export': { type: 'string', value: 'FILE', about: 'verify an export instead of the database' },
@@ -25,6 +27,23 @@ export const options = {
   'idempotency-key': { type: 'string', value: 'KEY', about: 'repeats with this key are one call' },
   toolsets: { type: 'string', value: 'ROOMS', about: 'tools to offer, such as wallets,cards' },
   'forward-to': { type: 'string', value: 'URL', about: 'send each event there as a signed webhook' },
+  budget: { type: 'string', value: 'USD', about: 'the most that may be spent in all, such as 2.00' },
+  'max-price': {
+    type: 'string',
+    value: 'USD',
+    about: 'the most that one purchase may cost; 0.10 unless given',
+  },
+  port: { type: 'string', value: 'PORT', about: 'port on 127.0.0.1; 8402, or that of the last start' },
+  ca: { type: 'string', value: 'FILE', about: 'PEM of certificate authorities to trust besides the usual' },
+  pass: {
+    type: 'string',
+    multiple: true,
+    value: 'HOST',
+    about: 'host to leave alone; .HOST with all below it',
+  },
+  'allow-private': { type: 'boolean', about: 'let programs reach private addresses too' },
+  'no-proxy': { type: 'boolean', about: 'start no proxy for the program' },
+  for: { type: 'string', value: 'TIME', about: 'how long its key lives, such as 30m; 1h unless given' },
   types: { type: 'string', value: 'T,…', about: 'types of events, such as transfer.confirmed' },
   json: { type: 'boolean', about: 'print JSON' },
   help: { type: 'boolean', short: 'h', about: 'explain the command' },
@@ -114,6 +133,17 @@ export const commands: readonly Command[] = [
     examples: ["bursar agent register --url http://127.0.0.1:8787 --name 'Invoice bot' --out agent.json"],
   },
   {
+    name: 'agent delegate',
+    about: "share an agent's budget with a new key, without asking the gateway",
+    required: ['key', 'name', 'out', 'data'],
+    optional: ['url'],
+    details:
+      '--data has scopes, policy, expiresAt (within 30 days), and perhaps earmark and task. The new key sends the delegation with its requests; the gateway learns of it with the first one.',
+    examples: [
+      'bursar agent delegate --key agent.json --name Helper --out helper.json --data \'{"scopes":["wallets:read"],"expiresAt":"2026-11-20T12:00:00Z"}\'',
+    ],
+  },
+  {
     name: 'agent sign',
     parameters: 'METHOD PATH',
     about: 'print the headers that sign a request',
@@ -128,6 +158,35 @@ export const commands: readonly Command[] = [
     required: ['key'],
     optional: ['url', 'data', 'idempotency-key'],
     examples: ['bursar agent call --key agent.json GET http://127.0.0.1:8787/api/wallets'],
+  },
+  {
+    name: 'run',
+    parameters: '-- COMMAND',
+    about: 'run a program with a key that can spend so much and no more',
+    required: ['key', 'budget'],
+    optional: ['for', 'name', 'max-price', 'no-proxy', 'ca', 'pass', 'allow-private', 'url'],
+    details:
+      'Shares the budget of the key in --key, which needs the scope agents:delegate. The program finds BURSAR_URL and BURSAR_KEY_FILE, and a proxy that buys what answers 402 (see "bursar proxy --help"). At its end the key is revoked, and what was spent is printed. Exits with the program\'s code (128 + signal when it was killed), 64 for wrong arguments, 69 when the gateway cannot be reached, 77 when it refuses the budget.',
+    examples: ['bursar run --key agent.json --budget 2.00 --for 30m -- python research.py'],
+  },
+  {
+    name: 'proxy',
+    about: 'forward proxy that buys what answers 402, for programs without a wallet',
+    required: ['key'],
+    optional: ['port', 'max-price', 'budget', 'ca', 'pass', 'allow-private', 'url'],
+    details:
+      'Listens on 127.0.0.1 for programs that have its token. What asks for a payment by x402 or MPP is bought through the gateway within the policy of the key, and its answer is given; everything else passes unread. --budget is what may be spent with this key in all, 1.00 unless given. The gateway is --url, BURSAR_URL, or that of the key file.',
+    examples: [
+      'bursar proxy --key agent.json --budget 5.00',
+      'eval "$(bursar proxy env)" && curl https://seller.example/report',
+    ],
+  },
+  {
+    name: 'proxy env',
+    about: 'print the variables by which programs use the proxy, for a shell to evaluate',
+    optional: ['port', 'ca', 'url'],
+    details: 'HTTPS is read with a certificate authority of its own, which only these programs trust.',
+    examples: ['eval "$(bursar proxy env)"'],
   },
   { name: 'migrate', about: 'apply missing migrations to DATABASE_URL or DATA_DIR' },
   {

@@ -64,6 +64,7 @@ async function askOwner(
     ttlSeconds: parsePolicy(key)?.approval?.ttlSec ?? DEFAULT_TTL_SECONDS,
     isAsked: true,
     isReplayed: false,
+    awaitsCaller: !call.isWhole,
   })
   if (approval === undefined) throw tooManyOpen()
   if (approval.status === 'rejected') throw buildOwnerRejection(approval, 'this call')

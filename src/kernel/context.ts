@@ -16,6 +16,7 @@ import type { Broker } from '../providers/broker/port.ts'
 import type { CardProcessor } from '../providers/card-processor/port.ts'
 import type { Chains } from '../providers/chain/chains.ts'
 import type { Address, Chain, Hex } from '../providers/chain/port.ts'
+import type { Discovery } from '../providers/discovery/port.ts'
 import type { IdentityProvider } from '../providers/identity-provider/port.ts'
 import type { IdentityReview } from '../providers/identity-review/port.ts'
 import type { Messages } from '../providers/messages/port.ts'
@@ -117,6 +118,7 @@ export interface Services {
   readonly push: PushSender
   /** Fetches URLs that strangers choose. */
   readonly fetchPublic: PublicFetch
+  readonly discovery: Discovery
   readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter
   readonly messages: Messages
@@ -179,10 +181,14 @@ export interface Context extends Services {
   readonly now: Date
   /** The client's idempotency key, or null. */
   readonly idempotencyKey: string | null
+  /** Label of the task that the call is for; absent or null: none. A delegated key's own comes first. */
+  readonly task?: string | null
   /** Failure of the call's credential; public tools throw it if they would use the session. */
   readonly refusal?: Failure | null
   /** Id of the approval under which this call runs; absent for other calls. */
   readonly approvedBy?: string
+  /** The input lacks what an approval does not keep: nothing is sent that needs it. */
+  readonly lacksInput?: true
   /** Schedules provider calls for after the commit and before the response. @param work gets the database outside of the transaction. */
   readonly afterCommit: (work: (database: Database) => Promise<void>) => void
 }

@@ -6,7 +6,7 @@ import {
   storeApprovalOutcome,
   unfinishedApprovals,
 } from '../books/approvals/approvals.ts'
-import { findAllowedDecision } from '../books/spending/decisions.ts'
+import { findAllowedDecision, findDecisionTask } from '../books/spending/decisions.ts'
 import { findStoredAnswer } from '../books/spending/idempotency.ts'
 import { parseJson, toJson } from '../core/base/json.ts'
 import type { AccountPrincipal } from '../core/base/principal.ts'
@@ -45,6 +45,8 @@ async function runApproved(
     const problem = findEnd(approval, now)
     return problem === null ? approval : keep({ problem: toJson(problem.toProblem()) })
   }
+  // It is made by its caller. Once that began, or can no longer begin, its outcome is found as of any other.
+  if (approval.awaitsCaller && approval.usedBy === null && now < approval.expiresAt) return approval
   const change = findOwnerChange(approval.operation)
   const tool = findTool(change?.tool ?? approval.operation)
   if (tool === undefined) throw new Error(`unknown operation ${approval.operation}`)
@@ -120,7 +122,10 @@ async function runOnce(
   const spent = { principal: approval.keyId, key: idempotencyKey, fingerprint }
   const found = await findKey(database, { id: approval.keyId })
   const principal: Key = { kind: 'key', ...found }
-  const caller = { ...context, principal, idempotencyKey, approvedBy: approval.id }
+  // It stays part of the task that it was asked for.
+  const task = approval.decisionId === null ? null : await findDecisionTask(database, approval.decisionId)
+  const partial = approval.awaitsCaller ? ({ lacksInput: true } as const) : {}
+  const caller = { ...context, ...partial, principal, idempotencyKey, task, approvedBy: approval.id }
   // Money may have moved: the outcome is told even if the key, its scopes or the approval have ended since.
   const decisionId = approval.usedBy ?? (await findAllowedDecision(database, spent))
   if (decisionId !== undefined) return recall(tool, caller, { raw, decisionId })

@@ -3,11 +3,12 @@
  * reads, writes once or spends once. May import base, ports, ledger, spending and policies.
  */
 
+import { type Approval, findCallersApproval, storeApprovalOutcome } from '../books/approvals/approvals.ts'
 import { findAllowedDecision, findDecisionFacts } from '../books/spending/decisions.ts'
 import { withClaimedIdempotency, withIdempotency } from '../books/spending/idempotency.ts'
 import { insertNote, parseNote } from '../books/spending/spend-note.ts'
 import { type Json, toJson } from '../core/base/json.ts'
-import { Failure } from '../core/failures/failure.ts'
+import { Failure, failures } from '../core/failures/failure.ts'
 import { idempotencyInProgress } from '../core/failures/idempotency-failures.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { type Context, requireCaller } from './context.ts'
@@ -137,6 +138,46 @@ function committingRefusals(database: Database): Database {
  * first outcome.
  */
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
+  const approval = call.isWhole ? undefined : await findOwnApproval(tool, call, context)
+  return approval === undefined
+    ? spendOnce(tool, call, context)
+    : spendApproved(tool, call, { context, approval })
+}
+
+/** The owner's yes to a call that only its caller can make, because its input is not kept. */
+async function findOwnApproval(tool: Tool, call: Call, context: Context): Promise<Approval | undefined> {
+  const { principal, database, idempotencyKey, now: at, approvedBy } = context
+  if (principal.kind !== 'key' || approvedBy !== undefined) return undefined
+  const fingerprint = hashSpendCall(context, tool.name, call.input)
+  return findCallersApproval(database, { keyId: principal.key.id, fingerprint, idempotencyKey, at })
+}
+
+/** Makes an approved call, and keeps its outcome with the approval. A failure that decided nothing leaves it to the next try. */
+async function spendApproved(
+  tool: Tool,
+  call: Call,
+  { context, approval }: { context: Context; approval: Approval },
+): Promise<Outcome> {
+  const { database, now } = context
+  const { id } = approval
+  const idempotencyKey = approval.idempotencyKey ?? id
+  try {
+    const outcome = await spendOnce(tool, call, { ...context, idempotencyKey, approvedBy: id })
+    const answer = toJson({ ...outcome.body, ...hideShownOnce(tool, outcome.body) })
+    await storeApprovalOutcome(database, { id, outcome: { answer }, now })
+    return outcome
+  } catch (error) {
+    const isOver =
+      error instanceof Failure &&
+      error.members.decisionId !== undefined &&
+      (error.members.isFinal === true || !failures[error.code].retry)
+    if (isOver)
+      await storeApprovalOutcome(database, { id, outcome: { problem: toJson(error.toProblem()) }, now })
+    throw error
+  }
+}
+
+async function spendOnce(tool: Tool, call: Call, context: Context): Promise<Outcome> {
   const gate = await admit(tool, call, context)
   if (gate.kind === 'reserved') {
     const accountId = requireCaller(context).account.id

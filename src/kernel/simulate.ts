@@ -2,7 +2,12 @@
  * Simulates the decision on a spend with the real functions, in a transaction that is rolled back: nothing is held,
  * counted or written.
  */
-import { budgetViolations, cooldownViolation, ownerViolations } from '../../policies/budget.ts'
+import {
+  budgetViolations,
+  cooldownViolation,
+  ownerViolations,
+  repeatViolation,
+} from '../../policies/budget.ts'
 import type { Policy } from '../../policies/policy.ts'
 import { buildSpendRequest } from '../books/spending/build-spend-request.ts'
 import { readOwnerCap } from '../books/spending/owner-cap.ts'
@@ -15,6 +20,7 @@ import type { UsdValue } from '../core/money/usd-value.ts'
 import { valueInUsd } from '../providers/rates/port.ts'
 import type { Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
+import { parseAncestors } from './gates/policy.ts'
 import type { SpendPlan } from './tool.ts'
 
 /** @property available available amount if insufficient, as a decimal string. */
@@ -55,7 +61,7 @@ export async function simulateSpends(
   const requestFor = (earlier: number) => {
     const draft = buildSpendRequest({
       operation: 'policy.simulate',
-      spender: { accountId, key, policy },
+      spender: { accountId, key, policy, ancestors: key === null ? [] : parseAncestors(key) },
       spend: spending,
       value,
       idempotency: null,
@@ -65,7 +71,9 @@ export async function simulateSpends(
     })
     if (key !== null || policy === null) return draft
     const unused = listNewKeyViolations({ policy, spending, value, earlier, cap, now: context.now })
-    return { ...draft, violations: [...draft.violations, ...unused] }
+    const equal = Array.from({ length: earlier }, () => context.now)
+    const repeated = draft.needsApproval ? undefined : repeatViolation(policy, equal, context.now)
+    return { ...draft, violations: [...draft.violations, ...unused, ...[repeated ?? []].flat()] }
   }
   const decided = await decideAndRollBack(context.database, { requestFor, count })
   const outcomes = decided.map(toOutcome)

@@ -3,6 +3,7 @@
  * account may be locked or recovered.
  */
 
+import { sql } from 'kysely'
 import type { Principal } from '../core/base/principal.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
@@ -33,12 +34,13 @@ export async function requireValidCredential(database: Connection, principal: Pr
   const found = await account
     .leftJoin('access_key', (join) => join.on('access_key.id', '=', principal.key.id))
     .select(['account.status', 'access_key.status as keyStatus'])
+    .select(sql<boolean>`key_is_active(access_key.id)`.as('isActive'))
     .executeTakeFirst()
   requireActive(found?.status)
   if (found?.keyStatus === 'revoked')
     throw new Failure('unknown_key', 'The key was revoked.', { hint: 'Ask its owner to create a new one.' })
-  if (found?.keyStatus === 'paused')
-    requireUnpaused({ ...principal, key: { ...principal.key, status: found.keyStatus } })
+  if (found?.isActive === false)
+    requireUnpaused({ ...principal, key: { ...principal.key, status: 'paused' } })
 }
 
 function requireActive(status: 'active' | 'locked' | undefined): void {

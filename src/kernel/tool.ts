@@ -72,7 +72,7 @@ export interface AllowedDecision<Facts = unknown> {
 /** A reserved spend: the money is held and the budget counted. */
 export type ReservedSpend<Facts = unknown> = SpendPlan<Facts> &
   AllowedDecision<Facts> & {
-    /** Wallet of the transfer's row that was written with the hold, or true for an order's; null: none was. */
+    /** Wallet of the transfer's row that was written with the hold, true for an order's, the state of a purchase's; null: none was. */
     readonly written: Json | null
   }
 
@@ -115,6 +115,17 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly csv?: string
   /** REST also serves it as text/event-stream: `src/server/http/event-stream.ts`. */
   readonly stream?: true
+  /** REST also serves the bytes that it describes: `src/server/http/answer-stream.ts`. */
+  readonly download?: true
+  /** Longest body over REST, in bytes; 64 KiB by default. */
+  readonly maxBodyBytes?: number
+  /** Leaves out of an input what no record may have; a fingerprint is of the rest. */
+  readonly withoutSecrets?: (input: unknown) => unknown
+  /**
+   * Leaves out of an input what an approval does not keep. Returns the input itself if there is nothing: otherwise its caller makes
+   * the approved call again.
+   */
+  readonly keepable?: (input: unknown) => unknown
   /** The tool calls providers or counts limits, so it opens its own transactions. */
   readonly ownTransactions?: true
   /** Allowed values of a path parameter, if the deployment defines them. */
@@ -135,12 +146,27 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
 /**
  * Callers of a tool. `person`: a session. `admin`: an administrator's session. `account`: a session, or a key with the scopes.
  * `public`: no authentication; its scopes are those that a key needs. Keys, and therefore MCP, reach the last two only.
- * @property mcp true if the tool is served over MCP.
+ * @property mcp true if the tool is served over MCP. @property orScopes reach it too, without `scopes`: `run` decides for what.
  */
 type Access =
-  | { readonly who: 'person' | 'admin'; readonly scopes?: never; readonly mcp?: never }
-  | { readonly who: 'account'; readonly scopes: readonly Scope[]; readonly mcp: boolean }
-  | { readonly who: 'public'; readonly scopes?: readonly Scope[]; readonly mcp?: true }
+  | {
+      readonly who: 'person' | 'admin'
+      readonly scopes?: never
+      readonly orScopes?: never
+      readonly mcp?: never
+    }
+  | {
+      readonly who: 'account'
+      readonly scopes: readonly Scope[]
+      readonly orScopes?: readonly Scope[]
+      readonly mcp: boolean
+    }
+  | {
+      readonly who: 'public'
+      readonly scopes?: readonly Scope[]
+      readonly orScopes?: never
+      readonly mcp?: true
+    }
 
 interface Runs<Input extends z.ZodType, Output extends z.ZodType> extends Common<Input, Output> {
   readonly run: (context: Context, input: z.output<Input>) => Promise<z.input<Output>>
@@ -207,10 +233,12 @@ export type SpendTool<Input extends z.ZodType, Output extends z.ZodType, Facts> 
   )
 
 export interface Call {
-  /** Decoded input, for fingerprints. */
+  /** Decoded input without secrets, for fingerprints. */
   readonly input: unknown
-  /** Raw input, for storage. */
+  /** Raw input, for storage: without what is not kept. */
   readonly raw: unknown
+  /** False if the raw input lacks something, so that only its caller can make the call. */
+  readonly isWhole: boolean
   readonly spend: ((context: Context) => Promise<SpendPlan | RepeatedSpend | CostlessCall>) | null
   /** Plan before third parties are asked; null if {@link spend} asks none. */
   readonly foresee: ((context: Context) => SpendPlan) | null
@@ -227,6 +255,8 @@ export interface Call {
 export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example' | 'chain'> {
   readonly who: Access['who']
   readonly scopes: readonly Scope[]
+  /** Alternative to `scopes`; null: none. */
+  readonly orScopes: readonly Scope[] | null
   readonly mcp: boolean
   readonly effect: Effect
   readonly proof: Proof | 'payer'
@@ -252,17 +282,23 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
   return {
     ...described,
     scopes: definition.scopes ?? [],
+    orScopes: definition.orScopes ?? null,
     mcp: definition.mcp ?? false,
     proof: definition.proof ?? 'none',
     loosens: 'loosens' in definition ? definition.loosens : null,
     isSold: definition.effect === 'spend' && definition.sale !== undefined,
-    decode(raw) {
-      const input = decodeInput(definition.input, raw)
+    decode(given) {
+      const input = decodeInput(definition.input, given)
+      const raw = definition.keepable === undefined ? given : definition.keepable(given)
+      const kept = {
+        input: definition.withoutSecrets === undefined ? input : definition.withoutSecrets(input),
+        raw,
+        isWhole: raw === given,
+      }
       if (definition.effect !== 'spend') {
         const { run } = definition
         return {
-          input,
-          raw,
+          ...kept,
           spend: null,
           foresee: null,
           sell: null,
@@ -272,8 +308,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
       }
       const { spend, foresee, run, sale, recall, facts } = definition
       return {
-        input,
-        raw,
+        ...kept,
         sell: sale === undefined ? null : (context) => sale(onChain(context, input), input),
         foresee:
           foresee === undefined

@@ -10,7 +10,18 @@ import { timers } from '../core/base/timers.ts'
 import { addressIsPublic, readPublicUrl, stripBrackets } from './public-url.ts'
 import { createHostResolver, type ResolverOptions } from './resolve-host.ts'
 
-/** @property maxBytes the rest of a longer body is not read. @property timeoutMs covers name, connection and body. */
+/** Takes a body as it arrives. @property maxBytes what follows is not read. @property timeoutMs covers the body alone. */
+export interface PublicSink {
+  readonly maxBytes: number
+  readonly timeoutMs: number
+  /** Nothing more is read until it has returned. What it throws ends the exchange. */
+  readonly write: (part: Uint8Array) => Promise<void>
+}
+
+/**
+ * @property maxBytes the rest of a longer body is not read, unless it has a sink. @property timeoutMs covers name, connection
+ * and body; with a sink, all but the body.
+ */
 export interface PublicRequest {
   readonly url: string | URL
   readonly method: string
@@ -20,12 +31,21 @@ export interface PublicRequest {
   readonly timeoutMs: number
   /** Also permits this machine's loopback: the sandbox's sellers. */
   readonly loopback: boolean
+  /** Chooses where the body of an answer goes besides its first `maxBytes`; null: nowhere. */
+  readonly sink?: (head: PublicHead) => PublicSink | null
 }
 
-/** @property bytes length of `body`: at most `maxBytes`, and less than the seller sent if `truncated`. */
-export interface PublicAnswer {
+/** An answer without its body. Names are in lower case. */
+export interface PublicHead {
   readonly status: number
   readonly headers: readonly (readonly [name: string, value: string])[]
+}
+
+/**
+ * @property body at most `maxBytes`. @property bytes length that was read: of the body, or of what went into the sink.
+ * @property truncated the seller sent more.
+ */
+export interface PublicAnswer extends PublicHead {
   readonly body: Uint8Array
   readonly truncated: boolean
   readonly bytes: number
@@ -113,6 +133,8 @@ interface Exchange {
   /** Called once if the exchange fails, to drop the connection. */
   onFailure(drop: () => void): void
   finish(answer: PublicAnswer): void
+  /** Replaces the deadline by a new one. */
+  extend(timeoutMs: number): void
   fail(problem: PublicFetchProblem, detail: string, cause?: unknown): void
 }
 
@@ -137,15 +159,19 @@ function within(timeoutMs: number, start: (exchange: Exchange) => Promise<void>)
         drop = given
       },
       finish: (answer) => end(() => resolve(answer)),
+      extend: (ms) => {
+        cancelTimeout()
+        if (!over) cancelTimeout = startTimeout(ms)
+      },
       fail: (problem, detail, cause) =>
         end(() => {
           reject(fetchError(problem, sent, detail, cause))
           drop()
         }),
     }
-    const cancelTimeout = timers.after(timeoutMs, () =>
-      exchange.fail('timeout', `there was no whole answer within ${timeoutMs} ms`),
-    )
+    const startTimeout = (ms: number) =>
+      timers.after(ms, () => exchange.fail('timeout', `there was no whole answer within ${ms} ms`))
+    let cancelTimeout = startTimeout(timeoutMs)
     start(exchange).catch((error: unknown) =>
       end(() =>
         reject(isPublicFetchError(error) ? error : fetchError('protocol', sent, String(error), error)),
@@ -166,7 +192,7 @@ interface Sending {
 
 function send(sending: Sending): void {
   const { request, url, address, others, agents, exchange } = sending
-  const { method, headers, body, maxBytes } = request
+  const { method, headers, body } = request
   const isSecure = url.protocol === 'https:'
   // The host is the address, so connections are pooled by address; the name serves the certificate's check.
   const outgoing = (isSecure ? https : http).request({
@@ -210,31 +236,36 @@ function send(sending: Sending): void {
   })
   outgoing.on('response', (response) => {
     hasAnswer = true
-    const chunks: Buffer[] = []
-    let size = 0
-    const finish = (truncated: boolean) => {
-      const whole = Buffer.concat(chunks)
-      const kept = new Uint8Array(whole.subarray(0, maxBytes))
-      exchange.finish({
-        status: response.statusCode ?? 0,
-        headers: toPairs(response.rawHeaders),
-        body: kept,
-        truncated,
-        bytes: kept.length,
-      })
-    }
-    response.on('data', (chunk: Buffer) => {
-      chunks.push(chunk)
-      size += chunk.length
-      if (size <= maxBytes) return
-      finish(true)
-      response.destroy()
+    receive(response, sending).catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      exchange.fail('protocol', `${url.host} broke off its answer: ${why}`, cause)
     })
-    response.on('end', () => finish(false))
-    response.on('error', (cause) =>
-      exchange.fail('protocol', `${url.host} broke off its answer: ${cause.message}`, cause),
-    )
   })
+}
+
+/** Reads an answer. A part is read when the one before it was taken. */
+async function receive(
+  response: http.IncomingMessage,
+  { request: { maxBytes, sink: choose }, exchange }: Sending,
+): Promise<void> {
+  const head = { status: response.statusCode ?? 0, headers: toPairs(response.rawHeaders) }
+  const sink = choose?.(head) ?? null
+  if (sink !== null) exchange.extend(sink.timeoutMs)
+  const limit = sink?.maxBytes ?? maxBytes
+  const kept: Uint8Array[] = []
+  let size = 0
+  let truncated = false
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    if (exchange.isOver()) return
+    const part = chunk.subarray(0, limit - size)
+    truncated = part.length < chunk.length
+    if (size < maxBytes) kept.push(part.subarray(0, maxBytes - size))
+    size += part.length
+    if (part.length > 0) await sink?.write(part)
+    if (truncated) break
+  }
+  const body = new Uint8Array(Buffer.concat(kept))
+  exchange.finish({ ...head, body, truncated, bytes: size })
 }
 
 function toPairs(raw: readonly string[]): (readonly [string, string])[] {

@@ -171,6 +171,22 @@ function rails({ chains: { all }, fxPrice, payoutFees }: RailFacts): Readonly<Re
   }
 }
 
+/** Why purchases are limited on some chain, or null. Never fails: an unreadable chain is told by other means. */
+export async function describeUptoLimit(
+  chains: readonly Pick<Chain, 'name' | 'uptoSupport'>[],
+): Promise<string | null> {
+  const limits = await Promise.all(
+    chains.map(async (chain) => {
+      const support = await chain.uptoSupport().catch(() => 'supported')
+      return support === 'supported' ? [] : [chain.name]
+    }),
+  )
+  const names = limits.flat()
+  return names.length === 0
+    ? null
+    : `The scheme upto is off on ${names.join(', ')}: its contracts are missing there, or their code is not known.`
+}
+
 /** Reads a control for display; an unreadable control is reported as `unknown`, never as enabled. */
 export async function readRailStatus(
   railControls: Pick<RailControls, 'read'>,

@@ -63,6 +63,7 @@ export const demoScopes: readonly Scope[] = [
   'swaps:quote',
   'cards:read',
   'cards:write',
+  'cards:pay',
   'banking:read',
   'banking:write',
   'banking:pay',
@@ -70,6 +71,7 @@ export const demoScopes: readonly Scope[] = [
   'fx:pay',
   'purchases:pay',
   'events:read',
+  'agents:delegate',
 ]
 
 const demoPolicy: Policy = {

@@ -25,6 +25,7 @@ const rowTypes: Readonly<Record<string, string>> = {
   // A Date would shift the day by the process's time zone.
   date: 'string',
   'timestamp with time zone': 'Date',
+  'timestamp with time zone[]': 'readonly Date[]',
   bytea: 'Uint8Array',
   json: 'JsonColumn',
   jsonb: 'JsonColumn',

@@ -7,6 +7,7 @@ export const columnTypes: Readonly<Record<string, string>> = {
   'card_early.message': 'JsonColumn<unknown>',
   'card_order.wanted': 'JsonColumn<unknown>',
   'card_settlement.refused_by': "'authorization' | 'transfer'",
+  'card_single_use.merchant': 'JsonColumn<unknown>',
   'mcp_question.answer': 'JsonColumn<unknown>',
   'mcp_session.capabilities': 'JsonColumn<unknown>',
   'payment.answer': 'JsonColumn<Record<string, unknown>>',

@@ -27,9 +27,11 @@ export interface Schema {
   card_early: CardEarlyTable
   card_event: CardEventTable
   card_hold: CardHoldTable
+  card_increment: CardIncrementTable
   card_order: CardOrderTable
   card_pull: CardPullTable
   card_settlement: CardSettlementTable
+  card_single_use: CardSingleUseTable
   card_usage: CardUsageTable
   chain_cursor: ChainCursorTable
   challenge: ChallengeTable
@@ -42,6 +44,7 @@ export interface Schema {
   device_sign_in: DeviceSignInTable
   dividend: DividendTable
   docs_feedback: DocsFeedbackTable
+  earmark: EarmarkTable
   event: EventTable
   event_head: EventHeadTable
   event_outbox: EventOutboxTable
@@ -78,6 +81,7 @@ export interface Schema {
   posting: PostingTable
   prepared_payout: PreparedPayoutTable
   purchase: PurchaseTable
+  purchase_answer: PurchaseAnswerTable
   purse: PurseTable
   purse_sweep: PurseSweepTable
   push_subscription: PushSubscriptionTable
@@ -86,6 +90,7 @@ export interface Schema {
   rate_window: RateWindowTable
   recovery_review: RecoveryReviewTable
   relay: RelayTable
+  repeat_run: RepeatRunTable
   reservation: ReservationTable
   sandbox_message: SandboxMessageTable
   sandbox_order: SandboxOrderTable
@@ -127,6 +132,11 @@ export interface AccessKeyTable {
   expires_at: Date | null
   paused_at: Date | null
   first_used_at: Date | null
+  path: Generated<readonly string[]>
+  earmark_micros: bigint | null
+  task: string | null
+  jti: string | null
+  claims_hash: string | null
 }
 
 export interface AccountTable {
@@ -209,6 +219,7 @@ export interface ApprovalTable {
   units: bigint | null
   ended_at: Date | null
   is_asked: Generated<boolean>
+  awaits_caller: Generated<boolean>
 }
 
 export interface BalanceTable {
@@ -304,6 +315,9 @@ export interface CardAuthorizationTable {
   about: JsonColumn<Record<string, Json>>
   created_at: Date
   updated_at: Date
+  is_reserve: Generated<boolean>
+  reserve_id: string | null
+  event_token: string | null
 }
 
 export interface CardEarlyTable {
@@ -328,6 +342,17 @@ export interface CardHoldTable {
   asset: string
   units: bigint
   micros: bigint
+}
+
+export interface CardIncrementTable {
+  authorization_id: string
+  event_token: string
+  fingerprint: string
+  decision_id: string | null
+  reason: string
+  units: bigint
+  approved: bigint
+  created_at: Date
 }
 
 export interface CardOrderTable {
@@ -372,6 +397,19 @@ export interface CardSettlementTable {
   next_try_at: Date | null
   ended_at: Date | null
   created_at: Date
+}
+
+export interface CardSingleUseTable {
+  card_id: string
+  account_id: string
+  reserve_id: string
+  units: bigint
+  merchant: JsonColumn<unknown>
+  task: string | null
+  expires_at: Date
+  status: Generated<'open' | 'authorized' | 'used' | 'expired' | 'canceled'>
+  authorization_id: string | null
+  ended_at: Date | null
 }
 
 export interface CardUsageTable {
@@ -507,6 +545,11 @@ export interface DocsFeedbackTable {
   down: Generated<bigint>
 }
 
+export interface EarmarkTable {
+  holder_id: string
+  key_id: string
+}
+
 export interface EventTable {
   account_id: string
   sequence: bigint
@@ -518,6 +561,7 @@ export interface EventTable {
   data: JsonColumn
   at: Date
   published_at: Date
+  task: string | null
 }
 
 export interface EventHeadTable {
@@ -828,6 +872,7 @@ export interface PaymentTable {
   sent_at: Date
   updated_at: Date
   reversed_at: Date | null
+  scheme: Generated<'exact' | 'upto'>
 }
 
 export interface PayoutTable {
@@ -968,6 +1013,15 @@ export interface PurchaseTable {
   updated_at: Date
   reversed_at: Date | null
   attempts: Generated<number>
+  scheme: Generated<'exact' | 'upto'>
+  charged: bigint | null
+}
+
+export interface PurchaseAnswerTable {
+  id: string
+  purchase_id: string
+  sealed: Uint8Array
+  written_at: Date
 }
 
 export interface PurseTable {
@@ -1065,6 +1119,13 @@ export interface RelayTable {
     | 'balance'
     | 'refused'
     | null
+}
+
+export interface RepeatRunTable {
+  key_id: string
+  spend: string
+  ats: readonly Date[]
+  until: Date
 }
 
 export interface ReservationTable {

@@ -20,7 +20,7 @@ import { benchPurchases } from './purchases.ts'
 import { benchRest } from './rest.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScaling } from './scaling.ts'
-import { benchSpend } from './spend.ts'
+import { benchPaths, benchSpend } from './spend.ts'
 import { benchStarts } from './starts.ts'
 import { benchTransfer } from './transfer.ts'
 import { benchX402 } from './x402.ts'
@@ -100,6 +100,17 @@ add(
   })),
 )
 const pgbench = spends[0]?.floor ?? Number.NaN
+
+progress('paths of keys')
+add(
+  'Spends a second of keys below others, through the same queue, to those of keys without a path',
+  (await benchPaths()).lines.map(({ name, ours, floor, ratio }) => ({
+    what: name,
+    ours: perSecond(ours),
+    floor: perSecond(floor),
+    ratio,
+  })),
+)
 
 progress('transfers')
 const [bare, bareWarm, ...transfers] = await benchTransfer(serverUrl)

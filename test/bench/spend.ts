@@ -21,6 +21,7 @@ import { createTestDatabase, testServerUrl } from '../engines.ts'
 const KEYS = 10_000
 /** Odd: the round with the median ratio counts. */
 const ROUNDS = 3
+const PATH_ROUNDS = 5
 const at = new Date('2026-11-20T12:00:00.000Z')
 
 /** Distribution of a measurement's spends. @property lanes callers that wait for their answer before the next. */
@@ -73,6 +74,121 @@ export async function benchSpend(): Promise<{ lines: readonly SpendBenchLine[] }
   } finally {
     await drop()
   }
+}
+
+/** Below this many keys of one account the hot root is spent from. */
+const CHILDREN = 64
+const DEPTH = 4
+/** The same keys four generations below their account's root. */
+const DEEP = 1_000
+
+/**
+ * What a path costs: spends of keys four generations below a root to those of roots, and of 64 keys below one root to those of one
+ * hot key; alternating, through the same queue. `npx tsx test/bench/spend.ts --paths` measures only these.
+ */
+export async function benchPaths(): Promise<{ lines: readonly SpendBenchLine[] }> {
+  const { url, drop } = await createTestDatabase(
+    testServerUrl ?? 'postgres://postgres@127.0.0.1:5432/postgres',
+  )
+  try {
+    const preparing = await openPostgres({ url, poolSize: 1 })
+    await prepare(preparing)
+    await prepareBelow(preparing)
+    await preparing.close()
+    const many = { connections: 8, lanes: 64, seconds: 2 }
+    const one = { connections: 1, lanes: 1, seconds: 2 }
+    const pairs = [
+      {
+        name: 'four generations below a root, one caller',
+        below: { ...one, name: '', keys: DEEP },
+        flat: { ...one, name: '', keys: DEEP },
+        build: (index: number) => buildDeep(index),
+      },
+      {
+        name: 'four generations below a root, 64 callers of many accounts',
+        below: { ...many, name: '', keys: DEEP },
+        flat: { ...many, name: '', keys: DEEP },
+        build: (index: number) => buildDeep(index),
+      },
+      {
+        name: `${CHILDREN} keys below one hot root`,
+        below: { ...many, name: '', keys: CHILDREN },
+        flat: { ...many, name: '', keys: 1 },
+        build: (index: number) => buildChild(index),
+      },
+    ]
+    const lines: SpendBenchLine[] = []
+    for (const { name, below, flat, build } of pairs) {
+      const database = await openPostgres({ url, poolSize: below.connections })
+      try {
+        // Every session has made its plans, and the first writes of each page after a checkpoint are over.
+        await spendFor(database, { ...below, seconds: 2 }, build)
+        await spendFor(database, { ...flat, seconds: 2 })
+        const rounds = []
+        for (let round = 0; round < PATH_ROUNDS; round += 1)
+          rounds.push({ ours: await spendFor(database, below, build), floor: await spendFor(database, flat) })
+        rounds.sort((left, right) => left.ours / left.floor - right.ours / right.floor)
+        const { ours, floor } = rounds[(PATH_ROUNDS - 1) / 2] ?? { ours: 0, floor: 1 }
+        lines.push({ name, ours, floor, ratio: ours / floor })
+      } finally {
+        await database.close()
+      }
+    }
+    return { lines }
+  } finally {
+    await drop()
+  }
+}
+
+/** Chains below the roots of the first accounts, and many children of another root. */
+async function prepareBelow(database: Database): Promise<void> {
+  const insert = (name: string, text: string) => database.call({ name, text }, [])
+  for (let depth = 1; depth <= DEPTH; depth += 1)
+    await insert(
+      `bench_depth_${depth}`,
+      `insert into access_key (id, account_id, kind, name, scopes, created_at, path)
+      select 'key_' || i || '_${depth}', 'acct_' || i, 'agent', 'bench', '{}', now(),
+        array['key_' || i] || array(select 'key_' || i || '_' || d from generate_series(1, ${depth - 1}) d)
+      from generate_series(1, ${DEEP}) i`,
+    )
+  await insert(
+    'bench_children',
+    `insert into access_key (id, account_id, kind, name, scopes, created_at, path)
+    select 'key_child_' || i, 'acct_${KEYS}', 'agent', 'bench', '{}', now(), array['key_${KEYS}'] from generate_series(1, ${CHILDREN}) i`,
+  )
+  await insert(
+    'bench_below_usage',
+    `insert into budget_usage (key_id, day) select k.id, '2026-11-20' from access_key k where k.path <> '{}'`,
+  )
+  await insert('bench_below_analyze', 'analyze')
+}
+
+const day = {
+  rule: 'daily_budget',
+  period: 'day',
+  maxMicros: 1_000_000_000_000n,
+  maxCount: null,
+} as const
+
+function below(spend: SpendRequest, keyId: string, path: readonly string[]): SpendRequest {
+  if (spend.key === null) throw new Error('a key spends')
+  const above = path.map((id) => ({ id, policyVersion: 1, budgets: [day], cooldownSeconds: null }))
+  return {
+    ...spend,
+    key: { ...spend.key, id: keyId, path: above },
+    idempotency: { principal: keyId, key: randomToken(16), fingerprint: 'fingerprint' },
+  }
+}
+
+function buildDeep(index: number): SpendRequest {
+  const path = Array.from({ length: DEPTH }, (_, depth) =>
+    depth === 0 ? `key_${index}` : `key_${index}_${depth}`,
+  )
+  return below(buildSpend(index), `key_${index}_${DEPTH}`, path)
+}
+
+function buildChild(index: number): SpendRequest {
+  return below(buildSpend(KEYS), `key_child_${index}`, [`key_${KEYS}`])
 }
 
 /** Ten thousand owners, each with a key and enough money. */
@@ -128,7 +244,11 @@ function buildSpend(index: number): SpendRequest {
   }
 }
 
-async function spendFor(database: Database, { keys, lanes, seconds }: Load): Promise<number> {
+async function spendFor(
+  database: Database,
+  { keys, lanes, seconds }: Load,
+  build: (index: number) => SpendRequest = buildSpend,
+): Promise<number> {
   const reserve = createReserveQueue(database)
   const start = performance.now()
   const end = start + seconds * 1_000
@@ -136,7 +256,7 @@ async function spendFor(database: Database, { keys, lanes, seconds }: Load): Pro
   const lane = async (first: number): Promise<void> => {
     for (let turn = first; performance.now() < end; turn += 1) {
       // A stride that is coprime to the number of keys visits all of them, evenly and out of order.
-      const { verdict } = await reserve(buildSpend(1 + ((turn * 7_919) % keys)))
+      const { verdict } = await reserve(build(1 + ((turn * 7_919) % keys)))
       if (verdict !== 'allow') throw new Error(`the bench expected allow and got ${verdict}`)
       spends += 1
     }
@@ -175,8 +295,11 @@ select * from operation_reserve(jsonb_build_array(jsonb_build_object('decision',
 }
 
 export function spendBenchText({ name, ours, floor, ratio }: SpendBenchLine): string {
-  return `${name}: ${ours.toFixed(0)} spends/s, pgbench ${floor.toFixed(0)}, ratio ${ratio.toFixed(2)}`
+  return `${name}: ${ours.toFixed(0)} spends/s, to ${floor.toFixed(0)}, ratio ${ratio.toFixed(2)}`
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
-  for (const line of (await benchSpend()).lines) process.stdout.write(`${spendBenchText(line)}\n`)
+  for (const line of process.argv.includes('--paths')
+    ? (await benchPaths()).lines
+    : [...(await benchSpend()).lines, ...(await benchPaths()).lines])
+    process.stdout.write(`${spendBenchText(line)}\n`)

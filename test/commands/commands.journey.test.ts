@@ -32,6 +32,7 @@ describe('bursar', () => {
       'mcp',
       'agent new',
       'agent register',
+      'agent delegate',
       'agent sign',
       'agent call',
       'admin grant',
@@ -61,6 +62,8 @@ describe('bursar', () => {
     [['admin', 'grant', 'acct_1'], /stores nothing/],
     [['agent', 'new', '--name', 'x'], /Usage/],
     [['agent', 'register', '--name', 'x'], /Usage/],
+    [['agent', 'delegate', '--key', 'x'], /Usage/],
+    [['agent', 'delegate', '--key', 'x', '--name', 'x', '--out', 'x', '--data', '{}'], /expiresAt/],
     [['agent', 'call', 'GET', '/'], /Usage/],
   ])('rejects %j in one line, with the reason', async (args, why) => {
     const { code, out, err } = await bursar(args)

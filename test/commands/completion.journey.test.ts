@@ -30,7 +30,7 @@ const cases: readonly (readonly [line: readonly string[], expected: readonly str
   [['log'], ['login', 'logout']],
   [
     ['agent', ''],
-    ['new', 'register', 'sign', 'call'],
+    ['new', 'register', 'delegate', 'sign', 'call'],
   ],
   [['completion', 'z'], ['zsh']],
   [['trigger', 'transfer.c'], ['transfer.confirmed']],

@@ -1,7 +1,7 @@
 /** Drafts of policies: what stands in the editor's fields. */
 import { describe, expect, it } from 'vitest'
 import { spendPolicy } from '../../policies/policy.ts'
-import { policyPresets } from '../../policies/presets.ts'
+import { policyPresets, presetRepeats } from '../../policies/presets.ts'
 import {
   deriveScopes,
   draftPreset,
@@ -20,13 +20,19 @@ const full = {
   weeklyBudget: { max: '80' },
   monthlyBudget: { max: '250', maxCount: 100 },
   totalBudget: { max: '400', maxCount: 150 },
+  repeatLimit: { count: 5, perSec: 900 },
   categories: { allow: ['transfer', 'x402'] },
   counterparties: {
     allow: [`0x${'a'.repeat(40)}`],
     deny: [`0x${'b'.repeat(40)}`],
     newPayeeCooldownSec: 3600,
   },
-  sellers: { allow: ['https://api.example.com'], deny: ['*.bad.example'] },
+  sellers: {
+    allow: ['https://api.example.com'],
+    deny: ['*.bad.example'],
+    minDelivered: { of: 30, ratio: 0.57 },
+    unknown: 'ask',
+  },
   assets: ['USDC'],
   chains: ['base-sepolia'],
   mcc: { allow: ['5411'], deny: ['7995'] },
@@ -54,6 +60,10 @@ describe('drafts of policies', () => {
     expect(presets).toEqual(known)
     for (const preset of presets) {
       const draft = draftPreset(preset)
+      expect([draft.repeatCount, draft.repeatSpan].map(Number)).toEqual([
+        presetRepeats.count,
+        presetRepeats.perSec,
+      ])
       expect(findProblems(draft)).toEqual({})
       expect(spendPolicy.safeParse(toPolicy(draft)).success).toBe(true)
     }

@@ -143,7 +143,9 @@ describe('words for a decision', () => {
       'seller',
       'payee_changed',
       'price_changed',
+      'seller_record',
       'new_payee_cooldown',
+      'repeat_limit',
       'mcc',
       'symbol',
       'time_window',
@@ -184,6 +186,7 @@ describe('words for a decision', () => {
     expect(columns('seller', '', 'https://a.example')).toEqual(['Seller', 'a.example', null, 'none'])
     expect(columns('approval', '3', '3.5')).toEqual(['Ask me above', '$3.50', null, 'above $3.00'])
     expect(columns('new_payee_cooldown', '3600', null)).toEqual(['New payee waits', '', null, '1 hour'])
+    expect(columns('repeat_limit', '5', '1', '5')).toEqual(['The same again', '1', '5', 'of 5'])
     expect(columns('symbol', null, '\u202EITV')).toEqual(['Trades', '\uFFFDITV', null, ''])
     expect(columns('moon_phase', 'full', null)).toEqual(['Moon phase', '', null, 'full'])
   })

@@ -135,6 +135,7 @@ export function testAuthorizations(chain: () => Chain): void {
             to: to.toLowerCase(),
             units: 100n,
             operationHash: null,
+            isUpto: false,
             authorization: { authorizer, nonce: message.nonce },
           },
         ],

@@ -56,7 +56,14 @@ describe('the page of events', () => {
 
 describe('the catalogue of events', () => {
   it('has an example of each type, as its schema says', () => {
-    const common = { id: 'evt_1', sequence: 1, createdAt: 'now', accountId: 'acct_1', agentId: null }
+    const common = {
+      id: 'evt_1',
+      sequence: 1,
+      createdAt: 'now',
+      accountId: 'acct_1',
+      agentId: null,
+      task: null,
+    }
     for (const [type, { object, example }] of eventTypes)
       expect(() =>
         eventView.parse({ ...common, type, object: { kind: object, id: 'x' }, data: example }),

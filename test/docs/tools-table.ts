@@ -6,6 +6,8 @@ export const TABLE_FILE = 'docs/agents.md'
 
 /** Operations that a key may call and that are no tools, with the reason. */
 const withoutTool: Readonly<Record<string, string>> = {
+  'agents.keys.tree': '`agents_delegations_list` has the same keys, in pages',
+  'purchases.response': '`purchases_get` has the first 256 KiB of an answer',
   'wallets.transfer_intent': 'a key needs no signature for its transfers',
 }
 

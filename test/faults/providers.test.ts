@@ -97,6 +97,7 @@ const asked: readonly Asked[] = [
           cardId: newId('card', now),
           nickname: null,
           at: now,
+          singleUse: null,
         },
       ),
   },

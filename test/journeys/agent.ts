@@ -11,6 +11,8 @@ export interface AgentRequest {
   readonly url: string
   readonly body?: string
   readonly idempotencyKey?: string
+  /** Other fields to send, in lower case. They are covered too. */
+  readonly fields?: Readonly<Record<string, string>>
   /** Components to leave out of the signature. */
   readonly uncovered?: readonly string[]
   /** Signature parameters that override the correct ones. */
@@ -20,6 +22,7 @@ export interface AgentRequest {
 export interface Agent {
   readonly jwk: { readonly kty: 'OKP'; readonly crv: 'Ed25519'; readonly x: string }
   readonly keyId: string
+  readonly privateKey: KeyObject
   sign(request: AgentRequest): Promise<Record<string, string>>
   /** Signs bytes with Ed25519. @param hash 0x hex. @returns base64url. */
   signHash(hash: string): string
@@ -42,6 +45,7 @@ export async function newAgent(): Promise<Agent> {
   return {
     jwk,
     keyId,
+    privateKey,
     sign,
     signHash: (hash) => signBytes(null, Buffer.from(hash.slice(2), 'hex'), privateKey).toString('base64url'),
     fetch: send,
@@ -61,13 +65,14 @@ export async function newAgent(): Promise<Agent> {
 async function signRequest(
   privateKey: KeyObject,
   keyId: string,
-  { method, url, body, idempotencyKey, uncovered = [], parameters = {} }: AgentRequest,
+  { method, url, body, idempotencyKey, fields = {}, uncovered = [], parameters = {} }: AgentRequest,
 ) {
   const digest =
     body === undefined ? undefined : `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
   const headers: Record<string, string> = {
     ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-digest': digest ?? '' }),
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+    ...fields,
   }
   const message = await httpbis.signMessage(
     {
@@ -79,6 +84,7 @@ async function signRequest(
         '@query',
         ...(body === undefined ? [] : ['content-digest']),
         ...(idempotencyKey === undefined ? [] : ['idempotency-key']),
+        ...Object.keys(fields),
       ].filter((name) => !uncovered.includes(name)),
       params: ['created', 'expires', 'nonce', 'keyid', 'alg', 'tag'],
       paramValues: {

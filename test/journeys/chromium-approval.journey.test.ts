@@ -54,7 +54,7 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
       },
     })
     key = z.string().parse(body.key)
-  }, 60_000)
+  }, 180_000)
   afterAll(() => browser?.close())
 
   /** Decides on the page that a client opens, as the owner. */
@@ -281,5 +281,5 @@ describe.skipIf(executable === undefined)('the approval page in Chromium', () =>
     await visit.page.getByRole('button', { name: 'Approve' }).click()
     await visit.page.getByRole('heading', { name: 'Approved and completed' }).waitFor()
     expect(visit.complaints.filter((line) => !/40[13]/.test(line))).toEqual([])
-  }, 60_000)
+  }, 180_000)
 })

@@ -71,7 +71,7 @@ describe.skipIf(executable === undefined)('the connect page in Chromium', () => 
     expect(await page.locator('#request').isVisible()).toBe(false)
     expect(complaints).toEqual([])
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('rejects the agent, whose command ends', async () => {
     const { url, ended } = await register('rejected.json')
@@ -81,7 +81,7 @@ describe.skipIf(executable === undefined)('the connect page in Chromium', () => 
     expect((await ended).err).toContain('The owner rejected the agent')
     expect(complaints).toEqual([])
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('shows nothing for an invented code', async () => {
     const { page } = await visitSmall(`${origin}/agents/connect/invented`)

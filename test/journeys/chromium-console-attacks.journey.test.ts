@@ -50,7 +50,7 @@ describe('the documents of the console', () => {
     })
     await new Promise<void>((resolve) => attacker.listen(0, '127.0.0.1', resolve))
     evil = `http://127.0.0.1:${(attacker.address() as AddressInfo).port}`
-  }, 60_000)
+  }, 180_000)
   afterAll(async () => {
     await browser?.close()
     attacker?.close()

@@ -49,7 +49,7 @@ function live(serverUrl: string | undefined): void {
     browser = await openBrowser()
     startedAt = performance.now()
     gateway = await startGateway(env)
-  }, 60_000)
+  }, 180_000)
   afterAll(async () => {
     await browser?.close()
     await gateway?.stop()
@@ -128,7 +128,7 @@ function live(serverUrl: string | undefined): void {
     await second.getByRole('button', { name: 'Stop', exact: true }).waitFor()
     await expect.poll(() => first.getByText('Stopped').count(), { timeout: SHOWN_WITHIN_MS }).toBe(0)
     await second.goto(at('/'))
-  }, 60_000)
+  }, 180_000)
 
   it('goes on after the gateway restarts, without loss or doubles', async () => {
     await Promise.all([first, second].map((page) => page.getByText('Live').first().waitFor()))

@@ -96,7 +96,7 @@ describe.skipIf(executable === undefined)('the pages of the console in Chromium'
       description: hostile,
     })
     mkdirSync(SCREENSHOTS, { recursive: true })
-  }, 60_000)
+  }, 180_000)
   afterAll(() => browser?.close())
 
   const open = async ({ token } = owner): Promise<BrowserContext> => {
@@ -161,5 +161,5 @@ describe.skipIf(executable === undefined)('the pages of the console in Chromium'
     }
     expect(path()).toBe(`/agents/${ids.agent}`)
     await context.close()
-  }, 60_000)
+  }, 180_000)
 })

@@ -23,7 +23,7 @@ describe.skipIf(executable === undefined)('payouts in the console', () => {
   beforeAll(async () => {
     browser = await openBrowser()
     mkdirSync(SCREENSHOTS, { recursive: true })
-  }, 60_000)
+  }, 180_000)
   afterAll(() => browser?.close())
 
   it('say what arrives before the press, and are signed with the passkey that owns the wallet', async () => {

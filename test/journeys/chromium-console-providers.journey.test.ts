@@ -81,7 +81,7 @@ describe.skipIf(executable === undefined)('the bank and the broker in Chromium',
       await page.getByLabel(label, { exact: true }).fill(value)
     await press('Send for review')
     await expectVisible(page.getByText('You are verified.'))
-  }, 60_000)
+  }, 180_000)
 
   it('open an account at the bank after its two pages', async () => {
     await page.goto('/accounts')

@@ -27,7 +27,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     page = visit.page
     await page.goto('/sign-in?next=%2Fdevelopers')
     await signInWithCode(page, gateway.origin, 'ada@example.com')
-  }, 60_000)
+  }, 180_000)
   afterAll(async () => {
     await browser?.close()
     await receiver?.close()
@@ -64,7 +64,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await pressInDialog('Revoke for good')
     await page.getByText('The key is revoked.').waitFor()
     await expect.poll(async () => (await read()).status).toBe(401)
-  }, 60_000)
+  }, 180_000)
 
   it('adds a webhook, tests it, shows its deliveries, and replaces its secret', async () => {
     await press('Add a webhook')
@@ -99,7 +99,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await pressInDialog('Delete')
     await page.getByText('The webhook is deleted.').waitFor()
     await expect.poll(() => hook.count()).toBe(0)
-  }, 60_000)
+  }, 180_000)
 
   it('verifies an identity, asking only for what is missing, and erases the data', async () => {
     await page.goto('/compliance')
@@ -134,7 +134,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await dialog().getByLabel(/^Type/).fill('erase')
     await erase.click()
     await page.getByText('Your personal data is erased.').waitFor()
-  }, 60_000)
+  }, 180_000)
 
   it('shows the operator’s page to administrators only', async () => {
     await page.goto('/operator')
@@ -165,7 +165,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await pressInDialog('Release')
     await reviews.getByText('Nothing waits.').waitFor()
     expect(await pay()).toMatchObject({ status: 200 })
-  }, 60_000)
+  }, 180_000)
 
   it('shows a deposit in review from its sender to the account, and credits it', async () => {
     const { body } = await other.send('POST', '/api/banking', { currency: 'USD' })
@@ -184,7 +184,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await pressInDialog('Release')
     await page.getByText('The deposit is credited.').waitFor()
     await region('In review').getByText('Nothing waits.').waitFor()
-  }, 60_000)
+  }, 180_000)
 
   it('switches a rail off and on', async () => {
     const rail = page.getByRole('switch', { name: 'Transfers' })
@@ -203,7 +203,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await rail.click()
     await expect.poll(() => rail.isChecked()).toBe(true)
     await expect.poll(async () => (await pay()).status, { timeout: 20_000 }).toBe(200)
-  }, 60_000)
+  }, 180_000)
 
   it('finds an account, locks it and unlocks it', async () => {
     await page.getByLabel('Search by name or id').fill(other.accountId)
@@ -216,7 +216,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await found.getByRole('button', { name: /^Unlock/ }).click()
     await page.getByText('The account is unlocked.').waitFor()
     await found.getByRole('button', { name: /^Lock/ }).waitFor()
-  }, 60_000)
+  }, 180_000)
 
   it('unlocks a person who has proved to own an account that an administrator locked', async () => {
     const mailbox = 'locked-out@example.com'
@@ -246,7 +246,7 @@ describe.skipIf(executable === undefined)('the console’s settings in Chromium'
     await region('In review').getByText('Nothing waits.').waitFor()
     const found = await page.request.get(`${origin}/api/admin/accounts?search=${accountId}`)
     expect(await found.json()).toMatchObject({ accounts: [{ id: accountId, locked: false }] })
-  }, 60_000)
+  }, 180_000)
 
   it.each(['light', 'dark'] as const)(
     'is accessible and fits every width in %s',

@@ -63,7 +63,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
       merchant: 'Example Books',
     })
     mkdirSync(SCREENSHOTS, { recursive: true })
-  }, 60_000)
+  }, 180_000)
   afterAll(() => browser?.close())
 
   const open = async ({ token } = owner): Promise<{ context: BrowserContext; page: Page }> => {
@@ -126,7 +126,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     expect(saved.entry.memo).toBe('Invoice 118')
     expect(download.suggestedFilename()).toBe(`receipt-${saved.decision.decisionId}.json`)
     await context.close()
-  }, 60_000)
+  }, 180_000)
 
   it('prints one entry without the rest of the statement', async () => {
     const { context, page } = await open()
@@ -143,7 +143,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     await page.evaluate('window.dispatchEvent(new Event("afterprint"))')
     expect(await page.locator('details', { hasText: 'Example Books' }).isVisible()).toBe(true)
     await context.close()
-  }, 60_000)
+  }, 180_000)
 
   it('shows what a denied payment broke, and filters by status', async () => {
     const { context, page } = await open()
@@ -170,7 +170,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     await page.getByRole('button', { name: 'Clear filters' }).click()
     await page.locator('details', { hasText: 'Invoice 118' }).waitFor()
     await context.close()
-  }, 60_000)
+  }, 180_000)
 
   it('says when the rules of an entry did not load, and loads them again', async () => {
     const { context, page } = await open()
@@ -185,7 +185,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     await heading.waitFor()
     expect(await heading.isVisible()).toBe(true)
     await context.close()
-  }, 60_000)
+  }, 180_000)
 
   it('does not show a payout as a loss', async () => {
     const read = async () => {
@@ -223,7 +223,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     await page.goto('/activity?kind=payout')
     await page.locator('summary', { hasText: 'Emmy Noether' }).waitFor()
     await context.close()
-  }, 60_000)
+  }, 180_000)
 
   it('lays accounts out side by side at 1280 pixels, with numbers that align', async () => {
     const { context, page } = await open()
@@ -246,7 +246,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     }
     expect(await look(page, 'accounts')).toEqual([])
     await context.close()
-  }, 60_000)
+  }, 180_000)
 
   it('draws the past of a replay as bars of one width, newly denied ones red', async () => {
     const { context, page } = await open()
@@ -265,7 +265,7 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     expect((bar?.width ?? 0) / (strip1?.width ?? 1)).toBeCloseTo(3 / 205, 2)
     expect(await look(page, 'replay')).toEqual([])
     await context.close()
-  }, 60_000)
+  }, 180_000)
 
   it('gives an operator volume, refusals, the card float and the ages of queues', async () => {
     const operator = await signInByEmail(origin, newMailbox('operator'))
@@ -296,5 +296,5 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     await page.getByText(/^The largest account: \$[\d,.]+ of \$[\d,.]+$/).waitFor()
     expect(await look(page, 'operator-figures')).toEqual([])
     await context.close()
-  }, 60_000)
+  }, 180_000)
 })

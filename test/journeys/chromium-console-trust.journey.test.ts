@@ -93,7 +93,7 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
     expect(entries.filter(({ direction }) => direction === 'out').map(({ amount }) => amount)).toEqual([
       '7.25',
     ])
-  }, 60_000)
+  }, 180_000)
 
   it('stops all agents although the list of agents did not load', async () => {
     const { key } = await newAgent('Runaway')
@@ -220,7 +220,7 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
     await waitForConsole(page, 'Ada Lovelace')
     // Its stream of events goes on, too.
     await page.getByText('Live', { exact: true }).waitFor()
-  }, 60_000)
+  }, 180_000)
 
   it('starts again what was stopped together, and leaves what was stopped before', async () => {
     const [resting, shopper, reader] = [

@@ -49,7 +49,7 @@ describe.skipIf(executable === undefined)('the device page in Chromium', () => {
     expect(readFileSync(join(directory, 'allowed', 'bursar', 'sessions.json'), 'utf8')).toContain(origin)
     expect(complaints).toEqual([])
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 
   it('rejects the program, whose command ends', async () => {
     const { page, complaints, ended } = await visit('rejected')
@@ -58,5 +58,5 @@ describe.skipIf(executable === undefined)('the device page in Chromium', () => {
     expect((await ended).err).toContain('The sign-in was rejected')
     expect(complaints).toEqual([])
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 })

@@ -103,5 +103,5 @@ describe.skipIf(executable === undefined || binary === undefined)('a Chromium pa
     expect(after.modules).toMatchObject([{ status: 'active' }, { status: 'active' }])
     expect(complaints.filter((line) => !line.includes('403'))).toEqual([])
     await page.context().close()
-  }, 60_000)
+  }, 180_000)
 })

@@ -1,6 +1,7 @@
 /** Four gateways on one database and one chain: budgets, idempotency and caps hold across them, and over a kill -9. */
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import { baseSepolia } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -192,6 +193,59 @@ describe.skipIf(testServerUrl === undefined)('several gateways on one database',
     )
     expect(tally(lowered)).toEqual({ '403 policy_denied': GATEWAYS })
   }, 60_000)
+
+  it('let 64 keys below one use its budget to the last unit, and one of them is killed meanwhile', async () => {
+    const person = await newGuest(chooseOrigin(0))
+    const policy = (max: string) => ({
+      perTransaction: { max: '1' },
+      dailyBudget: { max },
+      categories: { allow: ['transfer'] },
+    })
+    const scopes = ['wallets:transfer', 'agents:delegate']
+    const { body: root } = await person.send('POST', '/api/developer/keys', {
+      name: 'Root',
+      scopes,
+      policy: policy('2'),
+    })
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const delegate = async (parent: string, index: number): Promise<string> => {
+      const response = await fetch(`${chooseOrigin(index)}/api/agents/delegations`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${parent}` },
+        body: JSON.stringify({ name: 'Child', scopes, policy: policy('2'), expiresAt, bearer: true }),
+      })
+      return z.object({ key: z.string() }).parse(await response.json()).key
+    }
+    const keys: string[] = []
+    let above = [z.string().parse(root.key)]
+    for (const count of [4, 15, 44]) {
+      const parents = above
+      above = await Promise.all(
+        Array.from({ length: count }, (_, index) => delegate(parents[index % parents.length] ?? '', index)),
+      )
+      keys.push(...above)
+    }
+    keys.push(await delegate(keys.at(-1) ?? '', 0))
+    const amounts = ['0.011', '0.03', '0.007']
+    const spend = (index: number) =>
+      send(index, keys[index % keys.length] ?? '', amounts[index % amounts.length] ?? '', `tree-${index}`)
+    const victim = gateways[GATEWAYS - 1]
+    const running = load(300, spend)
+    await pause(500)
+    victim?.process.kill('SIGKILL')
+    if (victim?.process.signalCode === null) await once(victim.process, 'exit')
+    await running
+    gateways[GATEWAYS - 1] = await startGateway(env)
+    await load(300, (index) => untilAnswered(() => spend(index)))
+    await load(64, (index) => send(index, keys[index % keys.length] ?? '', '0.001', `rest-${index}`))
+    await awaitOutcomes(person.accountId)
+    const { rows } = await sql<{ used: bigint; counted: bigint }>`
+      select (select u.used_micros from budget_usage u where u.key_id = ${root.id}) as used,
+        (select sum(r.usd_micros)::bigint from reservation r where r.account_id = ${person.accountId}
+          and r.status <> 'released') as counted`.execute(database.kysely)
+    expect(rows).toEqual([{ used: 2_000_000n, counted: 2_000_000n }])
+    expect(await readWallet(person)).toEqual({ amount: '998', held: '0', onChain: 998_000_000n })
+  }, 120_000)
 
   it('lose nothing and spend nothing twice when one of them is killed under load', async () => {
     const person = await newGuest(chooseOrigin(0))

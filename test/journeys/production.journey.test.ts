@@ -1,6 +1,6 @@
 /** A gateway in production mode: no sandbox, no guests, real mail, and the founder as its only administrator. */
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
 import { testServerUrl } from '../engines.ts'
@@ -137,8 +137,13 @@ describe.skipIf(testServerUrl === undefined)('a gateway in production', () => {
 
   it('says at its start what it runs without, and which settings are none', async () => {
     await production.start({ REDIS_URI: 'redis://127.0.0.1', PUBLIC_ORIGIN: 'https://bursar.example' })
+    // Printed on another stream than the address that tells of the start.
+    await vi.waitFor(() =>
+      expect(production.gateway().output()).toContain(
+        'REDIS_URI is no setting and has no effect; REDIS_URL is one',
+      ),
+    )
     const output = production.gateway().output()
-    expect(output).toContain('REDIS_URI is no setting and has no effect; REDIS_URL is one')
     expect(output).toMatch(/^ {2}no screening: transfers to addresses are refused \(SCREENING_URL\)$/m)
     expect(output).toMatch(/^ {2}no Redis: the database counts rate limits \(REDIS_URL\)$/m)
     expect(output).not.toContain('no mail')

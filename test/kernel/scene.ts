@@ -107,6 +107,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       newId,
     }),
     fetchPublic,
+    discovery: { list: async () => [] },
     push: createWebPush({ dataKey, origin, mode: 'sandbox', publicFetch: fetchPublic, log: silentLog }),
     bankingProvider: createSandboxBanking({
       webhookUrl: () => origin,

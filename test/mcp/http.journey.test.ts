@@ -84,6 +84,7 @@ describe('/mcp', () => {
     const { tools: listed } = await client.listTools()
     const repeatable = listed.filter(({ annotations }) => annotations?.idempotentHint !== true)
     expect(repeatable.map(({ name }) => name).sort()).toEqual([
+      'agents_delegate',
       'approvals_request',
       'banking_create',
       'banking_payouts_quote',

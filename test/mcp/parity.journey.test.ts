@@ -25,6 +25,8 @@ const madeUp = new Set([
   'vpa',
   'hint',
   'ageSec',
+  // The secret of a new bearer.
+  'key',
 ])
 
 function mask(value: unknown, isMoving: boolean): unknown {
@@ -94,9 +96,11 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
 
   /** Examples that reference missing objects, or that this key may not call. */
   const expected: Record<string, string> = {
+    agents_delegations_revoke: 'not_found',
     approvals_get: 'not_found',
     approvals_withdraw: 'not_found',
     banking_payouts_create: 'not_found',
+    cards_cancel: 'not_found',
     banking_payouts_get: 'not_found',
     banking_payouts_quote: 'not_found',
     transfers_gasless: 'authorization_rejected',

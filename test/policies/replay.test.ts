@@ -26,6 +26,7 @@ const buildSpend = (dollars: number | null, when: string, changes: Partial<PastS
   },
   was: 'allow',
   isReturned: false,
+  amount: String(dollars),
   isApproved: false,
   beside: [],
   ...changes,

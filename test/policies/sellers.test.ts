@@ -32,6 +32,7 @@ function buildSeller(changes: Partial<SellerFacts> = {}): SellerFacts {
     price: '100',
     knownPayees: [],
     knownPrice: null,
+    outcomes: null,
     ...changes,
   }
 }
@@ -168,5 +169,53 @@ describe('a seller with a past', () => {
     expect(needsApproval(asking, 1n, buildSeller({ knownPrice: '1' }))).toBe(true)
     expect(needsApproval(asking, 1n, buildSeller())).toBe(false)
     expect(needsApproval(policyWith(), 1n, buildSeller({ knownPrice: '1' }))).toBe(false)
+  })
+})
+
+describe('a seller’s record', () => {
+  const record = { minDelivered: { of: 10, ratio: 0.9 } } as const
+  const judge = (outcomes: string | null, sellers: object, approval?: Policy['approval']) => {
+    const policy: Policy = { ...policyWith(sellers), approval }
+    const seller = buildSeller({ outcomes })
+    const violations = evaluate(policy, { ...facts('https://a.example.com'), seller }, new Date())
+    return {
+      rules: violations.map(({ rule }) => rule),
+      violations,
+      isAsked: needsApproval(policy, 1n, seller),
+    }
+  }
+  const above = { above: '1', ttlSec: 60 }
+
+  it('must reach the ratio over the latest purchases, and nothing older', () => {
+    expect(judge('1111111110', record).rules).toEqual([])
+    expect(judge('1111111100', record).violations).toMatchObject([
+      { rule: 'seller_record', limit: '0.9', used: '8', requested: '0.8' },
+    ])
+    expect(judge('1111111111000000', record).rules).toEqual([])
+    expect(judge('0000000000111111111111', record).rules).toEqual(['seller_record'])
+    expect(judge('1'.repeat(10), { minDelivered: { of: 10, ratio: 1 } }).rules).toEqual([])
+  })
+
+  it('is not judged where it was not read, nor where no policy asks for it', () => {
+    expect(judge(null, { ...record, unknown: 'deny' }).rules).toEqual([])
+    expect(judge('0000000000', {}).rules).toEqual([])
+  })
+
+  it('of too few purchases is allowed, asked about or denied', () => {
+    expect(judge('111', record).rules).toEqual([])
+    expect(judge('000', { ...record, unknown: 'allow' }).rules).toEqual([])
+    expect(judge('111', { ...record, unknown: 'deny' }).violations).toMatchObject([
+      { rule: 'seller_record', used: '3', requested: null },
+    ])
+    expect(judge('111', { ...record, unknown: 'ask' }).rules).toEqual(['seller_record'])
+    expect(judge('111', { ...record, unknown: 'ask' }, above)).toMatchObject({ rules: [], isAsked: true })
+    expect(judge('1111111111', { ...record, unknown: 'ask' }, above)).toMatchObject({
+      rules: [],
+      isAsked: false,
+    })
+    // A bad record is no unknown one: nobody is asked.
+    expect(judge('0000000000', { ...record, unknown: 'ask' }, above).rules).toEqual(['seller_record'])
+    expect(judge('', { unknown: 'deny' }).rules).toEqual(['seller_record'])
+    expect(judge('0', { unknown: 'deny' }).rules).toEqual([])
   })
 })

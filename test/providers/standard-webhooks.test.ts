@@ -60,6 +60,7 @@ describe('a standard webhook', () => {
     const cards = {
       url: '',
       apiKey: null,
+      isPanReadable: false,
       treasury: null,
       spreadBps: 50,
       floatMicros: 50_000_000n,

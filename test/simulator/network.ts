@@ -22,9 +22,19 @@ export interface ChainFaults {
   dropped: number
   /** Of these: unknown to the gateway's node, and may still be mined. */
   hidden: number
+  /** Of calls of contracts: the answer is lost, and it is done later. */
+  late: number
 }
 
-export const noFaults: ChainFaults = { lostBefore: 0, lostAfter: 0, pending: 0, dropped: 0, hidden: 0 }
+export const noFaults: ChainFaults = {
+  lostBefore: 0,
+  lostAfter: 0,
+  pending: 0,
+  dropped: 0,
+  hidden: 0,
+  late: 0,
+}
+const MAX_LATE_MS = 30_000
 
 type Change =
   | { readonly kind: 'mint'; readonly input: Parameters<Chain['mint']>[0] }
@@ -40,6 +50,12 @@ export interface Node {
   hasReplaced: boolean
 }
 
+/** As a node's client has it: whether the node took the call is unknown. */
+function lost(label: string): Error {
+  const cause = Object.assign(new Error('no answer in time'), { name: 'TimeoutError' })
+  return new Error(`the answer of ${label} was lost`, { cause })
+}
+
 export class Network {
   faults: ChainFaults = noFaults
   reorganizations = 0
@@ -53,6 +69,8 @@ export class Network {
   #mined: (Change & { readonly at: number })[] = []
   #at: number | undefined
   #turn: Promise<unknown> = Promise.resolve()
+  /** Calls of contracts that are still to be done. */
+  #late = 0
   /** Blocks from here on have other hashes than before. */
   #replaced: { readonly from: bigint; readonly salt: number }[] = []
 
@@ -76,7 +94,7 @@ export class Network {
   }
 
   get isIdle(): boolean {
-    return this.#mempool.size === 0
+    return this.#mempool.size === 0 && this.#late === 0
   }
 
   /** Makes a change as the next block. */
@@ -116,8 +134,7 @@ export class Network {
             })
           if (this.#random.chance(this.faults.lostBefore)) throw down()
           const answer = await this.#scheduler.track(work())
-          if (this.#random.chance(this.faults.lostAfter))
-            throw isWrite ? new Error(`the answer of ${label} was lost`) : down()
+          if (this.#random.chance(this.faults.lostAfter)) throw isWrite ? lost(label) : down()
           return answer
         },
         { before: pause(80), after: pause(200) },
@@ -139,8 +156,7 @@ export class Network {
         readContract: (input) => call('readContract', () => inner().signer.readContract(input)),
         waitForTransactionReceipt: (input) =>
           call('receipt', () => inner().signer.waitForTransactionReceipt(input)),
-        writeContract: (input) =>
-          call('writeContract', () => this.mine({ kind: 'writeContract', input }) as never, true),
+        writeContract: (input) => call('writeContract', async () => this.#write(input) as never, true),
         sendTransaction: (input) =>
           call('sendTransaction', () => this.mine({ kind: 'sendTransaction', input }) as never, true),
       },
@@ -148,6 +164,9 @@ export class Network {
       readBalance: read('readBalance'),
       authorizationState: read('authorizationState'),
       isAuthorizationOver: read('isAuthorizationOver'),
+      uptoSupport: read('uptoSupport'),
+      permitState: read('permitState'),
+      isPermitOver: read('isPermitOver'),
       transaction: read('transaction'),
       findTransfers: read('findTransfers'),
       blockNumber: read('blockNumber'),
@@ -194,6 +213,19 @@ export class Network {
       if (!isDropped) void this.#scheduler.track(this.mine({ kind: 'submit', input: operation }))
     })
     return { status: 'submitted', transactionHash }
+  }
+
+  /** @throws Error when the answer is lost; the call is done later, or refused then. */
+  #write(input: Parameters<EvmSigner['writeContract']>[0]): Promise<unknown> {
+    if (!this.#random.chance(this.faults.late)) return this.mine({ kind: 'writeContract', input })
+    this.#late += 1
+    this.#scheduler.after(this.#world, 500 + this.#random.below(MAX_LATE_MS), 'mine', () => {
+      const mining = this.mine({ kind: 'writeContract', input }).catch(() => {})
+      void this.#scheduler.track(mining).finally(() => {
+        this.#late -= 1
+      })
+    })
+    throw lost('writeContract')
   }
 
   #hashBlock(number: bigint) {

@@ -188,7 +188,7 @@ async function findMutants(
   chosen: typeof mutants,
 ): Promise<number> {
   let missed = 0
-  for (const { name, edits = [], functions = [] } of chosen) {
+  for (const { name, edits = [], functions = [], kinds: own } of chosen) {
     const startedAt = performance.now()
     const bundle = await bundleGateway(name, edits)
     const replaced = editFunction(functions)
@@ -199,7 +199,8 @@ async function findMutants(
       for (;;) {
         const seed = seeds.pop()
         if (seed === undefined || shown !== undefined || performance.now() - startedAt > limit) return
-        const told = await workers.run(runOf(seed, bundle, replaced), how)
+        const run = runOf(seed, bundle, replaced)
+        const told = await workers.run(own === undefined ? run : { ...run, kinds: own }, how)
         if (told.found.length > 0) shown ??= told
       }
     }

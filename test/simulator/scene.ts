@@ -1,6 +1,7 @@
 /** What the operations of a run share: the world, its people and their keys, and what clients were told. */
 import { createHash, createHmac, createPrivateKey, type KeyObject } from 'node:crypto'
 import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
+import type { Address } from '../../src/providers/chain/port.ts'
 import type { KeyedOwner } from './actors/keyed-owners.ts'
 import type { Seeded } from './seeded.ts'
 import type { Answer, World } from './world.ts'
@@ -12,6 +13,8 @@ export interface Key {
   readonly id: string
   readonly bearer: Bearer
   readonly dailyCents: number
+  /** Ids of the keys above it, root first. */
+  readonly above: readonly string[]
   /** Its owner was told that it can spend no more. Agents try on. */
   isStopped: boolean
 }
@@ -37,7 +40,27 @@ export interface SentTransfer {
   readonly id: string
   readonly to: string
   readonly cents: number
+  /** Credentials that have used its key of idempotency. */
+  readonly users: string[]
   answer: Answer | undefined
+}
+
+/** What a payer has signed. @property funds its USDC before, in smallest units. */
+export interface SignedPayment {
+  readonly id: string
+  readonly kind: 'sale' | 'relay'
+  readonly payer: Address
+  readonly funds: bigint
+}
+
+/** A deposit as the bank has told it. */
+export interface ToldDeposit {
+  readonly id: string
+  readonly accountId: string
+  readonly cents: number
+  readonly isReturned: boolean
+  /** It was told with another amount too. */
+  readonly isContradicted: boolean
 }
 
 /** A card transaction as its network tells it. */
@@ -61,7 +84,8 @@ export class Scene {
   readonly keyedOwners: KeyedOwner[] = []
   readonly transfers: SentTransfer[] = []
   readonly swipes: Swipe[] = []
-  readonly deposits: { id: string; accountId: string; cents: number }[] = []
+  readonly deposits: ToldDeposit[] = []
+  readonly payments: SignedPayment[] = []
   /** What contradicts a promise, seen by a client while it called. */
   readonly found: string[] = []
   readonly credentials = { lithicWebhookSecret: '' }
@@ -82,7 +106,7 @@ export class Scene {
   /** A transfer to an address that nothing else is sent to. */
   newTransfer(cents: number): SentTransfer {
     const id = this.nextName('transfer')
-    return { id, to: strangersAddress(id), cents, answer: undefined }
+    return { id, to: strangersAddress(id), cents, users: [], answer: undefined }
   }
 
   pause(ms: number): Promise<void> {

@@ -38,6 +38,24 @@ describe('the scheduler', () => {
     expect(scheduler.now - START).toBe(60)
   })
 
+  it('does not run a timer that was cancelled when it was already due', async () => {
+    for (let seed = 0; seed < 20; seed += 1) {
+      const { seen } = await run(seed, (scheduler, names) => {
+        const owner = newOwner('g')
+        let cancelSecond = () => {}
+        const cancelFirst = scheduler.after(owner, 5, 'first', () => {
+          names.push('first')
+          cancelSecond()
+        })
+        cancelSecond = scheduler.after(owner, 5, 'second', () => {
+          names.push('second')
+          cancelFirst()
+        })
+      })
+      expect(seen).toHaveLength(1)
+    }
+  })
+
   it('forgets the tasks and timers of an owner that is dropped', async () => {
     const { seen } = await run(1, (scheduler, names) => {
       const [dead, alive] = [newOwner('dead'), newOwner('alive')]

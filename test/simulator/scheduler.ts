@@ -76,6 +76,8 @@ export class Scheduler {
     const timer: Timer = { owner, label, run, at, number: this.#numbers, isOver: owner.isDead }
     if (!timer.isOver) insert(this.#timers, timer)
     return () => {
+      // One that is due and was not chosen yet does not run either, as in Node.
+      if (timer.isOver) this.#ready = this.#ready.filter((task) => task !== timer)
       timer.isOver = true
     }
   }

@@ -16,6 +16,12 @@ interface Waiter {
   readonly take: (session: Session) => void
 }
 
+/** @property after number of statements of a session after which it is told. */
+interface Watcher {
+  readonly after: number
+  readonly tell: (owner: Owner) => void
+}
+
 export class SharedDatabase {
   /** For the world, which reads between two steps and past the queue. */
   readonly books: Database
@@ -28,6 +34,7 @@ export class SharedDatabase {
   #waiters: Waiter[] = []
   #isGranting = false
   #isInTransaction = false
+  #watchers: Watcher[] = []
 
   private constructor(
     pglite: PGlite,
@@ -61,9 +68,20 @@ export class SharedDatabase {
     return this.#holder === null
   }
 
-  /** Whose statement or transaction it is that runs. */
-  get holder(): Owner | null {
-    return this.#holder
+  /**
+   * Whose session is the next to have run `after` statements, and is not released. What follows at once happens before its next
+   * statement.
+   */
+  midst(after: number): { readonly owner: Promise<Owner>; readonly cancel: () => void } {
+    let watcher: Watcher | undefined
+    const owner = new Promise<Owner>((tell) => {
+      watcher = { after, tell }
+      this.#watchers.push(watcher)
+    })
+    const cancel = () => {
+      this.#watchers = this.#watchers.filter((one) => one !== watcher)
+    }
+    return { owner, cancel }
   }
 
   /** A gateway's sessions. */
@@ -98,6 +116,7 @@ export class SharedDatabase {
 
   #sessionOf(owner: Owner): Session {
     let isReleased = false
+    let statements = 0
     return {
       query: (text, parameters) =>
         this.#scheduler.port(
@@ -110,6 +129,8 @@ export class SharedDatabase {
               return await this.#scheduler.track(this.#session.query(text, parameters))
             } finally {
               if (/^\s*(commit|rollback)/i.test(text)) this.#isInTransaction = false
+              statements += 1
+              this.#tell(owner, statements)
             }
           },
           { isAnswerApart: !this.#isInTransaction || /^\s*commit/i.test(text) },
@@ -122,6 +143,13 @@ export class SharedDatabase {
         this.#grant()
       },
     }
+  }
+
+  #tell(owner: Owner, statements: number): void {
+    const told = this.#watchers.filter(({ after }) => after === statements)
+    if (told.length === 0) return
+    this.#watchers = this.#watchers.filter((watcher) => !told.includes(watcher))
+    for (const { tell } of told) tell(owner)
   }
 
   #grant(): void {

@@ -9,7 +9,7 @@ import { expireSwipes } from './actors/processor.ts'
 import { openShops } from './actors/sellers.ts'
 import { invariants } from './invariants/all.ts'
 import type { Kind } from './kind.ts'
-import { noFaults } from './network.ts'
+import { type ChainFaults, noFaults } from './network.ts'
 import { wallClock } from './realm.ts'
 import { Scene } from './scene.ts'
 import { seededBy } from './seeded.ts'
@@ -23,6 +23,14 @@ const ACCOUNTS = 4
 const KEYED_OWNERS = 2
 /** A rest ends when nothing is open; an hour is long enough for everything that expires. */
 const MAX_REST_MS = 3_600_000
+const faults: ChainFaults = {
+  lostBefore: 0.02,
+  lostAfter: 0.02,
+  pending: 0.3,
+  dropped: 0.2,
+  hidden: 0.3,
+  late: 0.1,
+}
 
 export interface Run {
   readonly seed: number
@@ -72,8 +80,7 @@ export async function simulate(
     await scheduler.until(prepare(scene, seed))
     while (done < plan.length && scene.found.length === 0) {
       const end = Math.min(plan.length, done + ROUND)
-      if (run.hasFaults)
-        world.network.faults = { lostBefore: 0.02, lostAfter: 0.02, pending: 0.3, dropped: 0.2, hidden: 0.3 }
+      if (run.hasFaults) world.network.faults = faults
       const lane = async () => {
         while (done < end) {
           const operation = plan[done]
@@ -195,6 +202,7 @@ async function listOpen({ world }: Scene): Promise<readonly string[]> {
     (select count(*) from transfer where state in ('reserved', 'submitted', 'settlement_pending')) as transfers,
     (select count(*) from payment where state in ('taking', 'pending')) as payments,
     (select count(*) from purchase where state in ('reserved', 'signed')) as purchases,
+    (select count(*) from purse_sweep where state = 'open') as sweeps,
     (select count(*) from reservation where status = 'reserved') as reservations,
     (select count(*) from card_early) as webhooks,
     (select count(*) from chain_cursor where verify_since is not null) as verifications,

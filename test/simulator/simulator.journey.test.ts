@@ -42,7 +42,7 @@ describe('the simulator', () => {
       [1, 2].map((seed) => workers.run(build(seed, { functions, operations: 100 }))),
     )
     expect(told.flatMap(({ found }) => found).join('\n')).toMatch(/two transfers for one idempotency key/)
-  })
+  }, 300_000)
 
   it('knows the place of each defect in the source', async () => {
     for (const { name, edits = [], functions = [] } of mutants) {

@@ -77,6 +77,11 @@ onBothEngines('the database', (database) => {
         expires_at: null,
         paused_at: null,
         first_used_at: null,
+        path: [],
+        earmark_micros: null,
+        jti: null,
+        claims_hash: null,
+        task: null,
       },
     ])
     const result = await database()

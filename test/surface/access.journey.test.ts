@@ -368,8 +368,24 @@ const objects: Readonly<
       'DELETE /api/agents/keys/{id}',
       'POST /api/agents/keys/{id}/pause',
       'GET /api/agents/keys/{id}/usage',
+      'GET /api/agents/keys/{id}/tree',
     ].map((route) => [route, createAgent] as const),
   ),
+  'DELETE /api/agents/delegations/{id}': async (owner) => {
+    const { id: parentId } = await createAgent(owner)
+    const { body } = await owner.send('POST', '/api/agents/delegations', {
+      parentId,
+      name: 'Helper',
+      scopes: [],
+      bearer: true,
+      expiresAt: '2099-01-01T00:00:00Z',
+    })
+    const isThere = async () => {
+      const list = await owner.send('GET', `/api/agents/delegations?parentId=${parentId}`)
+      return JSON.stringify(list.body).includes(String(body.agentId))
+    }
+    return { id: String(body.agentId), isThere }
+  },
   'GET /api/agents/decisions/{id}/rules': async (owner) => {
     const transfer = { destination: `0x${'1'.repeat(40)}`, amount: '1', signature: 'x' }
     await owner.send('POST', '/api/wallets/transfer', transfer)
@@ -398,6 +414,15 @@ const objects: Readonly<
           String(body.id),
         ),
     }
+  },
+  'DELETE /api/cards/{id}': async (owner) => {
+    const { body } = await owner.send('GET', '/api/cards')
+    const [first] = z.array(z.looseObject({ id: z.string() })).parse(body.cards)
+    const isThere = async () =>
+      z
+        .array(z.looseObject({ status: z.string() }))
+        .parse((await owner.send('GET', '/api/cards')).body.cards)[0]?.status === 'active'
+    return { id: first?.id ?? '', isThere }
   },
   'POST /api/cards/{id}/reveal': async (owner) => {
     const { body } = await owner.send('GET', '/api/cards')
@@ -452,6 +477,7 @@ const objects: Readonly<
   'DELETE /api/banking/recipients/{id}': createRecipient,
   'GET /api/purchases/{id}': createPurchase,
   'GET /api/purchases/{id}/evidence': createPurchase,
+  'GET /api/purchases/{id}/response': createPurchase,
   'GET /api/approvals/{id}': createApproval,
   'POST /api/approvals/{id}': createApproval,
   'DELETE /api/approvals/{id}': createApproval,

@@ -33,6 +33,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'agents.keys.list': owners,
   'agents.keys.pause': owners,
   'agents.keys.remove': owners,
+  'agents.keys.tree': 'A picture for people; a key lists what is below it with `agents_delegations_list`.',
   'agents.keys.update': owners,
   'agents.keys.usage': 'The owner’s view of a key; the key reads its own with `context`.',
   'agents.policy.get': owners,
@@ -106,6 +107,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'wallets.signers.create': security,
   'wallets.signers.list': security,
   'purchases.intent': 'Prepares a person’s signature; an agent does not need it.',
+  'purchases.response': 'Streams bytes, which no model reads; `purchases_get` has the start of them.',
   'wallets.transfer_intent': 'Prepares a person’s signature; an agent does not need it.',
   'webhook_endpoints.create': builders,
   'webhook_endpoints.deliveries.list': builders,
@@ -126,7 +128,7 @@ describe('the operations that are no MCP tools', () => {
 
   it('are none that a key may call, except an intent', () => {
     const callable = tools.filter(({ mcp, who }) => !mcp && who === 'account').map(({ name }) => name)
-    expect(callable).toEqual(['wallets.transfer_intent'])
+    expect(callable).toEqual(['agents.keys.tree', 'purchases.response', 'wallets.transfer_intent'])
   })
 
   it('include every operation of owners, administrators and sign-in', () => {

@@ -5,11 +5,11 @@ import { buildCatalogue } from '../../src/kernel/catalogue.ts'
 import { tools } from '../../tools/index.ts'
 import { countTokens, listedCharacters } from './count-tokens.ts'
 
-/** Characters of names, descriptions and input schemas: of all tools, and of a key that reads, transfers, buys and asks. */
-const MAX_CHARACTERS = { all: 34_000, buyer: 16_000 }
+/** Characters of names, descriptions and input schemas: of all tools, and of a key that reads, transfers, buys and asks. The search for sellers takes 800 of both. */
+const MAX_CHARACTERS = { all: 37_800, buyer: 16_800 }
 const buyer = ['wallets:read', 'wallets:transfer', 'purchases:pay', 'events:read'] as const
-/** Output schemas, which many clients do not show to the model. The document that proves a purchase takes 1,200 of it, events 250, what is known of purchases, orders and entries 450. */
-const MAX_ANSWERED = 23_260
+/** Output schemas, which many clients do not show to the model. The document that proves a purchase takes 1,200 of it, events 250, what is known of purchases, orders and entries 500, cards for one purchase and their numbers 800, records of sellers 500, purchases of what is used 150. */
+const MAX_ANSWERED = 26_400
 
 const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 const counted = countTokens(catalogue)
@@ -31,8 +31,11 @@ describe('the tokens of tools/list', () => {
       [
         "activity_list: 300, 650",
         "agents_decisions: 250, 700",
-        "approvals_get: 150, 750",
-        "approvals_request: 300, 450",
+        "agents_delegate: 450, 600",
+        "agents_delegations_list: 200, 600",
+        "agents_delegations_revoke: 150, 100",
+        "approvals_get: 150, 800",
+        "approvals_request: 300, 500",
         "approvals_withdraw: 150, 800",
         "banking_create: 250, 750",
         "banking_list: 150, 800",
@@ -41,27 +44,29 @@ describe('the tokens of tools/list', () => {
         "banking_payouts_list: 150, 550",
         "banking_payouts_quote: 250, 300",
         "banking_recipients_list: 150, 300",
-        "cards_issue: 400, 700",
-        "cards_list: 150, 900",
+        "cards_cancel: 100, 100",
+        "cards_issue: 400, 1200",
+        "cards_list: 150, 1150",
         "cards_settings: 350, 750",
         "cards_transactions: 150, 550",
         "cards_update: 400, 700",
         "compliance_kyc: 100, 250",
         "compliance_travel_rule: 550, 300",
         "compliance_travel_rules_get: 100, 150",
-        "context: 100, 950",
+        "context: 100, 1100",
         "events_list: 150, 300",
         "investing_order: 450, 500",
         "investing_orders_cancel: 100, 500",
         "investing_orders_list: 150, 500",
         "investing_portfolio: 200, 850",
-        "policy_simulate: 450, 900",
-        "purchases_buy: 450, 700",
-        "purchases_evidence: 100, 1250",
-        "purchases_get: 150, 750",
-        "purchases_list: 150, 550",
+        "policy_simulate: 450, 950",
+        "purchases_buy: 450, 750",
+        "purchases_evidence: 100, 1300",
+        "purchases_get: 150, 800",
+        "purchases_list: 150, 600",
         "purchases_quote: 200, 500",
         "rails_list: 100, 700",
+        "sellers_find: 200, 500",
         "swaps_quote: 250, 900",
         "transfers_gasless: 600, 450",
         "wallets_get: 100, 650",

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Scope } from '../../policies/scopes.ts'
 import { nextCursor, pageMembers } from '../../src/core/base/page.ts'
+import { taskLabel } from '../../src/core/base/task-label.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
@@ -51,13 +52,14 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   csv: 'entries',
-  restOnly: ['status'],
+  restOnly: ['status', 'task'],
   input: z.strictObject({
     limit: pageMembers.limit,
     cursor: position.optional().describe('From `nextCursor`.'),
     kind: z.enum(activityKinds).optional().describe('Its kind.'),
     direction: z.enum(activityDirections).optional().describe('Its direction.'),
     agentId: z.string().max(64).optional().describe('Key that spent: `key_…`.'),
+    task: taskLabel.optional().describe('Label of its task.'),
     status: z.enum(activityStatuses).optional().describe('Its status.'),
     search: z.string().trim().min(1).max(100).optional().describe('Part of payee or memo.'),
     from: moment.optional().describe('ISO 8601 UTC, inclusive.'),
@@ -70,7 +72,7 @@ export default defineTool({
   }),
   failures: [],
   example: { kind: 'transfer', limit: 20 },
-  run: async (context, { limit = 50, cursor, kind, direction, agentId, status, search, from, to }) => {
+  run: async (context, { limit = 50, cursor, kind, direction, agentId, task, status, search, from, to }) => {
     const caller = requireCaller(context)
     const isShown = (room: ActivityRoom) =>
       caller.kind !== 'key' || caller.key.scopes.includes(scopeByRoom[room])
@@ -86,6 +88,7 @@ export default defineTool({
       to: to === undefined ? null : new Date(to),
       direction: direction ?? null,
       agentId: agentId ?? null,
+      task: task ?? null,
       statuses: status === undefined ? activityStatuses : [status],
       search: search ?? null,
       found,

@@ -29,7 +29,7 @@ export default defineTool({
   output: sessionAnswer.extend({
     hint: z.string().describe('How to keep the session: a guest cannot sign in again.'),
   }),
-  failures: ['provider_unavailable', 'rate_limited'],
+  failures: ['provider_unavailable', 'rate_limited', 'account_locked'],
   example: {},
   run: async (context) => {
     const { answer, furnish } = await context.database.transaction((database) =>

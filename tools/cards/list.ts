@@ -4,7 +4,7 @@ import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/pa
 import { type Stablecoin, toDecimal } from '../../src/core/money/money.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { cardView, viewCard } from '../../src/rails/cards/card-view.ts'
+import { cardDetails, viewCards } from '../../src/rails/cards/single-use.ts'
 import { listCards } from '../../src/rails/cards/store.ts'
 import { readEscrow } from '../../src/rails/wallets/escrow/escrow.ts'
 
@@ -26,7 +26,7 @@ export default defineTool({
   mcp: true,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
-    cards: z.array(cardView).describe('Newest first.'),
+    cards: z.array(cardDetails).describe('Newest first.'),
     owed: z
       .array(moneyView)
       .optional()
@@ -52,7 +52,7 @@ export default defineTool({
     const { rows, nextCursor } = cutPage(cards, page)
     const debt = owed.map((money) => ({ asset: money.asset, amount: toDecimal(money) }))
     return {
-      cards: rows.map(viewCard),
+      cards: await viewCards(context.database, rows),
       ...(debt.length === 0 ? {} : { owed: debt }),
       escrow: { asset: most.asset, amount: toDecimal(most) },
       conversionSpreadBps: context.settings.cardSpreadBps,

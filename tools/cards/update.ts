@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Failure } from '../../src/core/failures/failure.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
@@ -14,6 +15,7 @@ import {
   withControls,
 } from '../../src/rails/cards/card-view.ts'
 import { changeCard, findCardToChange, resolveBinding } from '../../src/rails/cards/change-card.ts'
+import { endStoppedCards, isForOnePurchase } from '../../src/rails/cards/single-use.ts'
 
 export default defineTool({
   name: 'cards.update',
@@ -56,10 +58,14 @@ export default defineTool({
     const actor = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const card = await findCardToChange(database, actor, cardId)
     const keyId = await resolveBinding(database, actor, { wanted: agentId, before: card.keyId })
+    if (keyId !== card.keyId && (await isForOnePurchase(database, cardId)))
+      throw new Failure('conflict', 'A card for one purchase stays with the key that issued it.')
     const after = { ...withControls(bindToKey(card, keyId), controls), status: status ?? card.status }
     requireProofToLoosen(context, listLoosenedParts(card, after))
     const changed = await changeCard(database, actor, { before: card, after })
     await recordChange(context, describeCardChange(card, changed))
+    if (changed.status === 'canceled')
+      context.afterCommit((pool) => endStoppedCards(pool, { accountId: actor.accountId, at: context.now }))
     return viewCard(changed)
   },
 })

@@ -3,6 +3,7 @@ import { formatUsd } from '../../policies/usd.ts'
 import { findAllowedDecision, findAuthenticFacts } from '../../src/books/spending/decisions.ts'
 import { releaseSpend } from '../../src/books/spending/release.ts'
 import { noteMembers, parseNote } from '../../src/books/spending/spend-note.ts'
+import type { AccountPrincipal } from '../../src/core/base/principal.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { idempotencyInProgress } from '../../src/core/failures/idempotency-failures.ts'
 import { toMoney } from '../../src/core/money/money.ts'
@@ -10,6 +11,7 @@ import { minimum } from '../../src/core/money/shares.ts'
 import { usdMicrosAt } from '../../src/core/money/usd-value.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { hashSpendCall, idempotencyOwner } from '../../src/kernel/fingerprint.ts'
+import { parseAncestors, parsePolicy } from '../../src/kernel/gates/policy.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { attachTravelRule } from '../../src/people/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -26,7 +28,14 @@ import { buildGivenUpFailure, fundPurchase } from '../../src/rails/buying/fund-p
 import { presentPurchase, signPurchase, signTerms } from '../../src/rails/buying/pay-purchase.ts'
 import { recallPurchase } from '../../src/rails/buying/recall-purchase.ts'
 import { hashRequest, type PurchaseRequest, readRequest, toSeller } from '../../src/rails/buying/request.ts'
-import { purchaseMembers, refinePurchase } from '../../src/rails/buying/request-members.ts'
+import {
+  MAX_PURCHASE_BYTES,
+  purchaseMembers,
+  refinePurchase,
+  unlistedMembers,
+} from '../../src/rails/buying/request-members.ts'
+import { keepable, withoutSecrets } from '../../src/rails/buying/secrets.ts'
+import { findSellerOutcomes } from '../../src/rails/buying/seller-records.ts'
 import { isSignedFor, type SignableTerms } from '../../src/rails/buying/signed-terms.ts'
 import {
   BUSY_MS,
@@ -35,8 +44,11 @@ import {
   findPurchase,
   findPurse,
   insertPurchase,
+  type NewPurchase,
   openPurse,
   type Purchase,
+  purchaseRowText,
+  type SignedCredential,
   whereIsMoney,
   whileClaimed,
 } from '../../src/rails/buying/store.ts'
@@ -107,7 +119,10 @@ export default defineTool({
   proof: 'signature',
   mcp: true,
   verbatim: ['response'],
-  restOnly: ['intentId', 'signature', 'purpose'],
+  restOnly: ['intentId', 'signature', 'purpose', ...unlistedMembers],
+  maxBodyBytes: MAX_PURCHASE_BYTES,
+  withoutSecrets,
+  keepable,
   rail: 'x402-purchases',
   // It is kept sealed with the purchase, and nowhere else.
   shownOnce: ['response'],
@@ -140,7 +155,7 @@ export default defineTool({
       category: 'x402',
       money: { asset: input.asset, units: 0n },
       chain: context.chain.name,
-      seller: { origin, payTo: '', price: '0', knownPayees: [], knownPrice: null },
+      seller: { origin, payTo: '', price: '0', knownPayees: [], knownPrice: null, outcomes: null },
       facts: { url: url.href, origin, method, maxAmount: input.maxAmount },
     }
   },
@@ -157,9 +172,12 @@ export default defineTool({
     const { origin } = request.url
     const { seller, resource } = toSeller(request)
     // Facts that do not depend on the seller's answer are read while it is awaited.
-    const [found, seen, purse, sinceBlock] = await Promise.all([
-      findOffer(context, { request, purseId, asset: input.asset, maxUnits, table }),
+    const [found, seen, outcomes, purse, sinceBlock] = await Promise.all([
+      isSignedByOwner(context, input).then((isSigned) =>
+        findOffer(context, { request, purseId, asset: input.asset, maxUnits, table, isSigned }),
+      ),
       findKnownSeller(context.database, { accountId, seller, resource, asset: input.asset }),
+      judgesRecords(caller) ? findSellerOutcomes(context.database, { accountId, seller }) : null,
       findPurse(context.database, purseId),
       context.chain.blockNumber(),
       readTokenDomain(context.chain, input.asset),
@@ -170,7 +188,37 @@ export default defineTool({
     const money = { asset, units }
     const chain = context.chain.name
     const transfer = { accountId, keyId, destination: payTo, chain, money }
-    const known = await loadTransferFacts(context, transfer)
+    const purchaseId = context.newId('buy', context.now)
+    // Permit2 logs no nonce: only an address of its own tells which purchase was settled.
+    const isUpto = offer.scheme === 'upto'
+    const wanted = {
+      purchaseId,
+      url: request.url.href,
+      origin,
+      seller,
+      resource,
+      method: request.method,
+      requestHash: hashRequest(request),
+      purpose: input.purpose ?? parseNote(input).memo,
+      protocol: offer.protocol,
+      scheme: offer.scheme,
+      network: offer.network,
+      asset,
+      token: offer.token,
+      payTo,
+      units: units.toString(),
+      seconds: offer.seconds,
+      offer: offer.offer,
+      purseId: isUpto ? purchaseId : purseId,
+      travelRuleId: null,
+      sinceBlock: sinceBlock.toString(),
+    }
+    // A key's purchase can be written with the hold, and signed if the purse has its money.
+    const isWritable = keyId !== null && purse !== undefined && isSignedFirst(offer)
+    const [known, signed] = await Promise.all([
+      loadTransferFacts(context, transfer),
+      isWritable ? signTerms(context, wanted) : null,
+    ])
     const { parties } = known
     const authorized = await authorizePurchase(context, { input, parties, terms: { request, payTo }, units })
     const { travelRuleId, aml } = await admitTransfer(context, {
@@ -179,8 +227,14 @@ export default defineTool({
       facts: complianceFactsFrom(known.compliance, payTo),
       safeAddress: undefined,
     })
-    const chosen = purse?.chunk ?? firstChunk(keyId)
+    const chosen = isUpto ? 0n : (purse?.chunk ?? firstChunk(keyId))
     const chunk = await affordableChunk(context, { wallet: parties.wallet, keyId, chosen, asset })
+    const terms = {
+      ...wanted,
+      travelRuleId,
+      usd: formatUsd(usdMicrosAt(table, money).usdMicros),
+      authorized,
+    }
     return {
       category: 'x402',
       money,
@@ -189,8 +243,8 @@ export default defineTool({
       counterparty: payTo,
       aml,
       isSponsored: true,
-      // A payment that the owner signed leaves the wallet, whatever the purse has.
-      ...(isByIntent(authorized) ? {} : { purse: { id: purseId, chunk } }),
+      // A payment that the owner signed leaves the wallet, whatever the purse has; so does one from an address of its own.
+      ...(isUpto || isByIntent(authorized) ? {} : { purse: { id: purseId, chunk } }),
       signedBy: authorized?.signerId ?? null,
       seller: {
         origin,
@@ -198,36 +252,24 @@ export default defineTool({
         price: units.toString(),
         knownPayees: seen.payees,
         knownPrice: seen.price,
+        outcomes,
       },
-      facts: {
-        purchaseId: context.newId('buy', context.now),
-        url: request.url.href,
-        origin,
-        seller,
-        resource,
-        method: request.method,
-        requestHash: hashRequest(request),
-        purpose: input.purpose ?? parseNote(input).memo,
-        protocol: offer.protocol,
-        network: offer.network,
-        asset,
-        token: offer.token,
-        payTo,
-        units: units.toString(),
-        seconds: offer.seconds,
-        offer: offer.offer,
-        purseId,
-        travelRuleId,
-        sinceBlock: sinceBlock.toString(),
-        usd: formatUsd(usdMicrosAt(table, money).usdMicros),
-        authorized,
-      },
+      facts: terms,
+      // Travel Rule data are attached before the row is written.
+      ...(signed === null || travelRuleId !== null
+        ? {}
+        : {
+            buildPurchase: (decisionId: string) =>
+              purchaseRowText(newPurchase(context, { decisionId, terms, signed })),
+          }),
     }
   },
-  run: async (context, input, { decisionId, facts: terms }) => {
+  run: async (context, input, { decisionId, facts: terms, written }) => {
     if (terms.authorized !== null) await countSignature(context, terms.authorized, decisionId)
     await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
-    const purchase = await writePurchase(context, { decisionId, terms })
+    const purchase =
+      (written === null ? undefined : await findPurchase(context.database, { decisionId })) ??
+      (await writePurchase(context, { decisionId, terms }))
     const request = readRequest(input, { loopback: isSandbox(context) })
     const paid = await whileClaimed(context, purchase.id, () =>
       payPurchase(context, { purchase, terms, request, signature: input.signature }),
@@ -251,6 +293,7 @@ export default defineTool({
     const recalled = await recallPurchase(context, {
       decisionId,
       request,
+      mayAsk: context.lacksInput !== true,
       write: async () => {
         const terms = await readDecided()
         await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
@@ -264,6 +307,25 @@ export default defineTool({
     return viewBought(context.settings.dataKey, purchase, { usd, replayed: true, askedAgain })
   },
 })
+
+/** Only some policies judge a seller by what it delivered. */
+function judgesRecords(caller: AccountPrincipal): boolean {
+  if (caller.kind !== 'key') return false
+  const policies = [parsePolicy(caller.key), ...parseAncestors(caller.key).map(({ policy }) => policy)]
+  return policies.some((policy) => policy?.sellers?.minDelivered ?? policy?.sellers?.unknown)
+}
+
+/** Whether a person's own signature authorizes the transfer to the purse. */
+async function isSignedByOwner(context: Context, { intentId }: BuyRequest): Promise<boolean> {
+  const caller = requireCaller(context)
+  if (caller.kind === 'key') return false
+  return intentId !== undefined || (await context.hasSigner(context.database, caller.account.id))
+}
+
+/** Our own nonce was never used, and an exact payment needs nothing on the chain before it. */
+function isSignedFirst({ protocol, scheme }: Pick<Facts, 'protocol' | 'scheme'>): boolean {
+  return protocol !== 'mpp' && scheme === 'exact'
+}
 
 /** People buy seldom: their purse holds nothing between purchases. */
 function firstChunk(keyId: string | null): bigint {
@@ -282,7 +344,7 @@ async function findEarlier(context: Context, input: BuyRequest): Promise<string 
   return findAllowedDecision(context.database, {
     principal,
     key,
-    fingerprint: hashSpendCall(context, NAME, input),
+    fingerprint: hashSpendCall(context, NAME, withoutSecrets(input)),
   })
 }
 
@@ -358,7 +420,7 @@ async function writePurchase(
   context: Context,
   { decisionId, terms }: { decisionId: string; terms: Facts },
 ): Promise<Purchase> {
-  const { database, chain, settings, clock, now } = context
+  const { database, settings, clock, now } = context
   const caller = requireCaller(context)
   const accountId = caller.account.id
   const keyId = caller.kind === 'key' ? caller.key.id : null
@@ -368,9 +430,31 @@ async function writePurchase(
   if (place !== 'purse') {
     const wallet = await findOwnedWallet(database, accountId)
     if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet to pay from.')
-    const purse = { id: purseId, accountId, address, home: wallet.address, chunk: firstChunk(keyId), at: now }
+    const purse = {
+      id: purseId,
+      accountId,
+      address,
+      home: wallet.address,
+      chunk: terms.scheme === 'upto' ? 0n : firstChunk(keyId),
+      at: now,
+    }
     await openPurse({ database, dataKey: settings.dataKey }, purse)
   }
+  const signed = place === 'purse' && isSignedFirst(terms) ? await signTerms(context, terms) : null
+  const verdict = await insertPurchase(database, newPurchase(context, { decisionId, terms, signed }))
+  const purchase = await findPurchase(database, { decisionId })
+  if (verdict !== 'none' && purchase !== undefined) return purchase
+  if (purchase !== undefined) throw idempotencyInProgress()
+  await releaseSpend(database, { decisionId, at: clock() })
+  throw buildGivenUpFailure(decisionId)
+}
+
+/** A purchase of decided terms, to be written. */
+function newPurchase(
+  { chain, settings, clock, now, ...context }: Context,
+  { decisionId, terms, signed }: { decisionId: string; terms: Facts; signed: SignedCredential | null },
+): NewPurchase {
+  const caller = requireCaller(context)
   const {
     travelRuleId: _travelRuleId,
     seconds: _seconds,
@@ -379,23 +463,18 @@ async function writePurchase(
     authorized: _authorized,
     ...written
   } = terms
-  const verdict = await insertPurchase(database, {
+  return {
     ...written,
-    accountId,
-    keyId,
+    accountId: caller.account.id,
+    keyId: caller.kind === 'key' ? caller.key.id : null,
     decisionId,
     chain: chain.name,
-    payer: address,
+    payer: purseKey(settings.dataKey, terms.purseId).address,
     nonce: derivePurchaseNonce(terms),
     busyUntil: new Date(clock().getTime() + BUSY_MS),
     at: now,
-    signed: place === 'purse' && terms.protocol !== 'mpp' ? await signTerms(context, terms) : null,
-  })
-  const purchase = await findPurchase(database, { decisionId })
-  if (verdict !== 'none' && purchase !== undefined) return purchase
-  if (purchase !== undefined) throw idempotencyInProgress()
-  await releaseSpend(database, { decisionId, at: clock() })
-  throw buildGivenUpFailure(decisionId)
+    signed,
+  }
 }
 
 /** Moves the money of a purchase to its purse, signs its payment and presents it. @throws Failure when nothing was paid. */

@@ -10,7 +10,12 @@ import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { purseKey } from '../../src/rails/buying/authorization.ts'
 import { findOffer } from '../../src/rails/buying/find-offer.ts'
 import { readRequest } from '../../src/rails/buying/request.ts'
-import { purchaseMembers, refinePurchase } from '../../src/rails/buying/request-members.ts'
+import {
+  MAX_PURCHASE_BYTES,
+  purchaseMembers,
+  refinePurchase,
+} from '../../src/rails/buying/request-members.ts'
+import { withoutSecrets } from '../../src/rails/buying/secrets.ts'
 import { describeTerms } from '../../src/rails/buying/signed-terms.ts'
 import { payableAssets } from '../../src/rails/buying/terms.ts'
 import { intentView, makePurchaseIntent } from '../../src/rails/wallets/signing/make-intent.ts'
@@ -30,6 +35,8 @@ export default defineTool({
   proof: 'none',
   ownTransactions: true,
   rail: 'x402-purchases',
+  maxBodyBytes: MAX_PURCHASE_BYTES,
+  withoutSecrets,
   input: z.strictObject(purchaseMembers).superRefine(refinePurchase),
   output: intentView.extend({
     amount: z.string().describe('Price, as a decimal string of the asset.'),
@@ -54,7 +61,14 @@ export default defineTool({
     const request = readRequest(input, { loopback: settings.mode === 'sandbox' })
     const table = await latestOrDollars(context.rates, at)
     const maxUnits = toMoney(asset, input.maxAmount).units
-    const found = await findOffer(context, { request, purseId: accountId, asset, maxUnits, table })
+    const found = await findOffer(context, {
+      request,
+      purseId: accountId,
+      asset,
+      maxUnits,
+      table,
+      isSigned: true,
+    })
     if ('free' in found)
       throw new Failure('conflict', 'This URL asks for no payment.', {
         reason: 'costless',

@@ -5,11 +5,16 @@ import { formatUnits } from '../../src/core/money/money.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
-import { type Offer, readOffers } from '../../src/rails/buying/offers.ts'
+import { type Offer, readOffers, toOfferChain } from '../../src/rails/buying/offers.ts'
 import { isSuccess } from '../../src/rails/buying/pay-purchase.ts'
 import { offerView, viewOffer } from '../../src/rails/buying/plan-purchase.ts'
 import { askUnpaid, readRequest, toSeller, unusableAnswer } from '../../src/rails/buying/request.ts'
-import { requestMembers } from '../../src/rails/buying/request-members.ts'
+import {
+  MAX_PURCHASE_BYTES,
+  requestMembers,
+  unlistedMembers,
+} from '../../src/rails/buying/request-members.ts'
+import { withoutSecrets } from '../../src/rails/buying/secrets.ts'
 import { findKnownSeller } from '../../src/rails/buying/store.ts'
 import { protocols } from '../../src/rails/buying/terms.ts'
 
@@ -27,6 +32,9 @@ export default defineTool({
   scopes: ['purchases:pay'],
   effect: 'read',
   mcp: true,
+  restOnly: ['headers', ...unlistedMembers],
+  maxBodyBytes: MAX_PURCHASE_BYTES,
+  withoutSecrets,
   input: z.strictObject(requestMembers),
   output: z.strictObject({
     url: z.string().describe('Requested URL.'),
@@ -52,7 +60,7 @@ export default defineTool({
     const answer = await askUnpaid(request, { ...context, loopback })
     const isFree = isSuccess(answer)
     if (!isFree && answer.status !== 402) throw unusableAnswer(answer)
-    const offers = isFree ? [] : readOffers(context.chain, answer, context.now)
+    const offers = isFree ? [] : readOffers(await toOfferChain(context.chain), answer, context.now)
     const { origin, href } = request.url
     const accountId = requireCaller(context).account.id
     const seen = await findKnownSeller(context.database, { accountId, ...toSeller(request), asset: null })

@@ -3,7 +3,7 @@ import { Failure } from '../../src/core/failures/failure.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { railIds } from '../../src/providers/rail-controls/port.ts'
 import type { Rates } from '../../src/providers/rates/port.ts'
-import { describeRails, readRailStatus } from '../../src/rails/rails.ts'
+import { describeRails, describeUptoLimit, type RailStatus, readRailStatus } from '../../src/rails/rails.ts'
 import { toAgeSeconds } from '../../src/rails/selling/payments/fx-quote.ts'
 
 const rail = z.strictObject({
@@ -31,7 +31,7 @@ const rail = z.strictObject({
     )
     .describe('Fees of a payment; a payout’s is within its amount.'),
   settlementTime: z.string().describe('Usual settlement time, as an ISO 8601 duration.'),
-  reason: z.string().nullable().describe('Human-readable reason why it is disabled or unknown.'),
+  reason: z.string().nullable().describe('Why it is disabled, unknown or limited.'),
 })
 rail.register(z.globalRegistry, { id: 'Rail' })
 
@@ -65,6 +65,7 @@ export default defineTool({
     const { payoutFees } = bankingProvider
     const rails = describeRails({ chains, fxPrice: settings.fxPrice, payoutFees })
     const mode = settings.mode === 'sandbox' ? ('sandbox' as const) : ('live' as const)
+    const uptoLimit = await describeUptoLimit(chains.all)
     return {
       rails: await Promise.all(
         rails.map(async ({ directions, currencies, tokens, chains, fees, ...rail }) => ({
@@ -75,7 +76,7 @@ export default defineTool({
           chains: [...chains],
           fees: [...fees],
           mode,
-          ...(await readRailStatus(railControls, rail.id)),
+          ...withLimit(await readRailStatus(railControls, rail.id), rail.kind === 'x402' ? uptoLimit : null),
         })),
       ),
       fxRates: await showRates(rates, now),
@@ -83,6 +84,10 @@ export default defineTool({
     }
   },
 })
+
+function withLimit({ status, reason }: RailStatus, limit: string | null): RailStatus {
+  return { status, reason: reason ?? (status === 'enabled' ? limit : null) }
+}
 
 async function showRates(rates: Rates, now: Date) {
   try {

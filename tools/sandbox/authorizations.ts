@@ -30,6 +30,16 @@ const purchase = z
       .regex(/^\d{4}$/, 'must be four digits')
       .default('5999')
       .describe('Merchant category code (ISO 18245).'),
+    country: z
+      .string()
+      .regex(/^[A-Z]{3}$/, 'must be three capital letters')
+      .default('USA')
+      .describe('Country of the merchant, ISO 3166-1 alpha-3; `USA` by default.'),
+    token: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('`token` of an earlier purchase, to raise its authorization by `amount`.'),
     channel: z
       .enum([...cardChannels, 'chip'])
       .default('ecommerce')
@@ -73,12 +83,18 @@ export default defineTool({
     merchant: 'Corner Shop',
     mcc: '5411',
   },
-  run: async (context, { cardId, amount, currency, clear, ...details }) => {
+  run: async (context, { cardId, amount, currency, clear, token: raises = null, ...details }) => {
     const { play } = context.cardProcessor
     const card = await findAnyCard(context.database, cardId)
     if (card === undefined || play === null) throw new Failure('not_found', 'There is no such sandbox card.')
     const units = await convertToCents(context, toMoney(currency, amount).units, currency)
-    const outcome = await play({ ...details, cardToken: card.token, units, cleared: clear ? units : null })
+    const outcome = await play({
+      ...details,
+      cardToken: card.token,
+      units,
+      cleared: clear ? units : null,
+      raises,
+    })
     return {
       token: outcome.token,
       result: outcome.result,

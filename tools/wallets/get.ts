@@ -3,7 +3,7 @@ import { stablecoins, toDecimal } from '../../src/core/money/money.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
-import { readPurseBalances } from '../../src/rails/buying/purse-books.ts'
+import { type PurseBalance, readPurseBalances } from '../../src/rails/buying/purse-books.ts'
 import { formatWorth, showWallet } from '../../src/rails/wallets/show-wallet.ts'
 
 const walletModule = z.strictObject({
@@ -80,15 +80,23 @@ export default defineTool({
       readPurseBalances(context.database, accountId),
       latestOrDollars(context.rates, context.now),
     ])
-    const purse = purses.map(({ purseId, asset, available, held }) => {
-      const money = { asset, units: available + held }
-      return {
-        agentId: purseId === accountId ? null : purseId,
-        asset,
-        amount: toDecimal(money),
-        usd: formatWorth(table, money),
-      }
-    })
+    const purse = sumPurses(purses).map(({ agentId, ...money }) => ({
+      agentId,
+      asset: money.asset,
+      amount: toDecimal(money),
+      usd: formatWorth(table, money),
+    }))
     return { safeAddress, modules: [...modules], balances: [...balances], purse, escrow: [...escrow] }
   },
 })
+
+/** Sums the purses of each agent by asset: some of its purchases have one of their own. */
+function sumPurses(purses: readonly PurseBalance[]) {
+  const sums = new Map<string, Pick<PurseBalance, 'agentId' | 'asset'> & { units: bigint }>()
+  for (const { agentId, asset, available, held } of purses) {
+    const name = `${agentId} ${asset}`
+    const units = (sums.get(name)?.units ?? 0n) + available + held
+    sums.set(name, { agentId, asset, units })
+  }
+  return [...sums.values()]
+}

@@ -44,6 +44,8 @@ export interface Approval {
   readonly cardId: string | null
   /** When the agent, the card or the account was stopped before the purchase was tried again. */
   readonly endedAt: Date | null
+  /** The input lacks what is not kept: once it is approved, its caller makes the call again. */
+  readonly awaitsCaller: boolean
 }
 
 const columns = [
@@ -66,6 +68,7 @@ const columns = [
   'decided_at as decidedAt',
   'card_id as cardId',
   'ended_at as endedAt',
+  'awaits_caller as awaitsCaller',
 ] as const
 
 type Row = Omit<Approval, 'status' | 'violations'> & {
@@ -82,7 +85,15 @@ function parseApproval({ violations, status, ...row }: Row, now: Date): Approval
 
 export type ApprovalCall = Pick<
   Approval,
-  'accountId' | 'keyId' | 'decisionId' | 'operation' | 'input' | 'idempotencyKey' | 'reason' | 'violations'
+  | 'accountId'
+  | 'keyId'
+  | 'decisionId'
+  | 'operation'
+  | 'input'
+  | 'idempotencyKey'
+  | 'reason'
+  | 'violations'
+  | 'awaitsCaller'
 > & {
   readonly fingerprint: string
   readonly ttlSeconds: number
@@ -130,6 +141,7 @@ export function requestApproval(
         reason: call.reason,
         violations: JSON.stringify(call.violations),
         is_asked: call.isAsked,
+        awaits_caller: call.awaitsCaller,
         status: 'pending',
         created_at: at,
         expires_at: new Date(at.getTime() + ttlSeconds * 1000),
@@ -280,6 +292,42 @@ export async function findAskedApproval(
   return row === undefined ? undefined : parseApproval(row, at)
 }
 
+/** Finds the approval under which a caller may make exactly this call, which only it can make. */
+export async function findCallersApproval(
+  database: Connection,
+  {
+    keyId,
+    fingerprint,
+    idempotencyKey,
+    at,
+  }: Pick<ApprovalCall, 'keyId' | 'fingerprint' | 'idempotencyKey' | 'at'>,
+): Promise<Approval | undefined> {
+  const row = await selectApprovals(database, { keyId, fingerprint })
+    .where('idempotency_key', idempotencyKey === null ? 'is' : '=', idempotencyKey)
+    .where('awaits_caller', '=', true)
+    .where('status', '=', 'approved')
+    .where('answer', 'is', null)
+    .where('problem', 'is', null)
+    .where('expires_at', '>', at)
+    .executeTakeFirst()
+  return row === undefined ? undefined : parseApproval(row, at)
+}
+
+/** Finds the open request to resume a key that a limit of equal spends has paused. */
+export async function findResumeApproval(
+  { kysely }: Connection,
+  { keyId, at }: Pick<ApprovalCall, 'keyId' | 'at'>,
+): Promise<{ readonly id: string } | undefined> {
+  return kysely
+    .selectFrom('approval')
+    .select('id')
+    .where('key_id', '=', keyId)
+    .where('operation', '=', 'agents.resume')
+    .where('status', '=', 'pending')
+    .where('expires_at', '>', at)
+    .executeTakeFirst()
+}
+
 /** Owner of approvals: an account, optionally restricted to one of its keys. */
 export interface ApprovalOwner {
   readonly accountId: string
@@ -373,8 +421,15 @@ export async function decideApproval(
   return row === undefined ? undefined : parseApproval(row, at)
 }
 
-/** Marks pending approvals that have expired, which writes their event. */
+/** Marks pending approvals that have expired, which writes their event, and rejects those of keys that have ended. */
 export async function noticeExpiredApprovals({ kysely }: Connection, at: Date): Promise<void> {
+  await kysely
+    .updateTable('approval')
+    .set({ status: 'rejected', decided_at: at })
+    .where('status', '=', 'pending')
+    .where('expires_at', '>', at)
+    .where('key_id', 'in', (of) => of.selectFrom('access_key').select('id').where('expires_at', '<=', at))
+    .execute()
   await kysely
     .updateTable('approval')
     .set({ expired_at: at })
@@ -425,6 +480,9 @@ export async function unfinishedApprovals(
     .where('decided_at', '<', before)
     .where(({ or, eb }) =>
       or([eb('card_id', 'is', null), eb('ended_at', 'is not', null), eb('decided_at', '<=', retriedSince)]),
+    )
+    .where(({ or, eb }) =>
+      or([eb('awaits_caller', '=', false), eb('used_by', 'is not', null), eb('expires_at', '<=', before)]),
     )
     .where('id', '>', after)
     .orderBy('id')

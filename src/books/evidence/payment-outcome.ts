@@ -43,6 +43,40 @@ export async function paymentOutcome(
     : { status: 'displaced' }
 }
 
+/**
+ * Reads the outcome of a payment by the scheme `upto`, of what is taken. Only this gateway may settle it, and its payer may make several:
+ * the mark tells them apart. @throws when the chain cannot be read.
+ */
+export async function uptoPaymentOutcome(
+  chain: Pick<Chain, 'permitState' | 'transaction'>,
+  payment: ExpectedPayment & { readonly nonce: Hex },
+  carrier: Carrier,
+): Promise<PaymentOutcome> {
+  const { token, from: owner, to, nonce } = payment
+  const state = await chain.permitState({ token, owner, to, nonce })
+  if (state.status === 'invalidated') return { status: 'displaced' }
+  // The payer's own permits are not ours to judge.
+  if (state.status !== 'used') return { status: 'unused' }
+  for (const transactionHash of state.transactionHashes)
+    if (await isUptoProvedBy(chain, payment, { carrier, transactionHash }))
+      return { status: 'paid', transactionHash }
+  throw new Error(`The settlement of the Permit2 nonce ${nonce} was not found.`)
+}
+
+/** Checks that a transaction is in a block and proves a payment by the scheme `upto`. @throws when the chain cannot be read. */
+export async function isUptoProvedBy(
+  chain: Pick<Chain, 'transaction'>,
+  payment: ExpectedPayment,
+  { carrier, transactionHash }: { carrier: Carrier; transactionHash: Hex },
+): Promise<boolean> {
+  const transaction = await chain.transaction(transactionHash)
+  return (
+    transaction?.succeeded === true &&
+    transaction.transfers.some((log) => log.isUpto && isTransfer(log, payment)) &&
+    isCarriedBy(transaction, carrier)
+  )
+}
+
 /** Checks that a transaction is in a block and proves a payment. @throws when the chain cannot be read. */
 export async function isProvedBy(
   chain: Pick<Chain, 'transaction'>,

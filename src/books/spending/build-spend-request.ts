@@ -2,22 +2,30 @@ import type { OutflowWindow } from '../../../policies/aml/outflow-windows.ts'
 import { type Screening, screeningViolation } from '../../../policies/aml/screening.ts'
 import { needsApproval } from '../../../policies/approval.ts'
 import { budgetRules } from '../../../policies/budget.ts'
-import { noPolicy } from '../../../policies/decision.ts'
+import { noPolicy, type Violation } from '../../../policies/decision.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../../policies/policy.ts'
-import type { SellerFacts } from '../../../policies/spend.ts'
+import type { SellerFacts, SpendFacts } from '../../../policies/spend.ts'
 import { toUsdMicros } from '../../../policies/usd.ts'
 import { type Json, toJson } from '../../core/base/json.ts'
 import type { AccessKey } from '../../core/base/principal.ts'
 import { type Money, toDecimal } from '../../core/money/money.ts'
 import type { Shares } from '../../core/money/shares.ts'
 import type { UsdValue } from '../../core/money/usd-value.ts'
-import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
+import type { OrderRow, PathLimits, RepeatLimit, SpendRequest, TransferRow } from './spend-request.ts'
 
 /** An account that spends, by a key and its policy; a person's session has neither. */
 export interface Spender {
   readonly accountId: string
   readonly key: Pick<AccessKey, 'id' | 'policyVersion' | 'policyHash'> | null
+  readonly policy: Policy | null
+  /** Keys above it with their policies, root first. */
+  readonly ancestors?: readonly JudgingAncestor[]
+}
+
+export interface JudgingAncestor {
+  readonly id: string
+  readonly policyVersion: number
   readonly policy: Policy | null
 }
 
@@ -44,6 +52,8 @@ export interface PlannedSpend {
   readonly transfer?: { readonly buildRow: (decisionId: string) => TransferRow; readonly isWritten: boolean }
   /** The order that the spend is for. @property isWritten the reserve writes its row, with the hold. */
   readonly order?: { readonly row: OrderRow; readonly isWritten: boolean }
+  /** Builds the row of the purchase that the spend is for, as JSON text; the reserve writes it, with the hold. */
+  readonly buildPurchase?: (decisionId: string) => string
   /** Purse that pays: see {@link SpendRequest}. */
   readonly purse?: NonNullable<SpendRequest['purse']>
   /** Seller of a purchase, and what the account remembers of it. */
@@ -64,11 +74,12 @@ export function policyFacts(spend: PlannedSpend, usdMicros: bigint | null) {
  */
 export function buildSpendRequest({
   operation,
-  spender: { accountId, key, policy },
+  spender: { accountId, key, policy, ancestors = [] },
   spend,
   value,
   idempotency,
   approvedBy,
+  task = null,
   decisionId,
   nonce,
   now,
@@ -79,6 +90,8 @@ export function buildSpendRequest({
   readonly value: UsdValue
   readonly idempotency: SpendRequest['idempotency']
   readonly approvedBy: string | null
+  /** Label of what the spend is for. */
+  readonly task?: string | null
   readonly decisionId: string
   readonly nonce?: SpendRequest['nonce']
   readonly now: Date
@@ -91,6 +104,7 @@ export function buildSpendRequest({
     aml,
     transfer,
     order,
+    buildPurchase,
     purse = null,
     seller = null,
     facts: found,
@@ -101,7 +115,15 @@ export function buildSpendRequest({
   return {
     decisionId,
     accountId,
-    key: key === null ? null : { id: key.id, policyVersion: key.policyVersion, limits: toLimits(policy) },
+    key:
+      key === null
+        ? null
+        : {
+            id: key.id,
+            policyVersion: key.policyVersion,
+            limits: toLimits(policy),
+            ...(ancestors.length === 0 ? {} : { path: ancestors.map(toPathLimits) }),
+          },
     policyHash: key?.policyHash ?? null,
     operation,
     facts: {
@@ -110,18 +132,25 @@ export function buildSpendRequest({
       usdRate: rate,
       usdMicros: String(usdMicros),
       approvalId: approvedBy,
+      ...(task === null ? {} : { task }),
       ...(seller === null ? {} : { seller: toJson(seller) }),
       found: toJson(found),
     },
     violations: [
-      ...(policy !== null ? evaluate(policy, { ...facts, seller }, now) : key === null ? [] : [noPolicy]),
+      ...(key === null && policy === null
+        ? []
+        : judge({ id: key?.id ?? '', policy, ancestors }, { ...facts, seller }, now)),
       ...(isScreenedOut ? [screeningViolation(aml.screening)] : []),
     ],
     money: holding ?? money,
     usdMicros,
     counterparty,
     cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
-    needsApproval: policy !== null && approvedBy === null && needsApproval(policy, usdMicros, seller),
+    needsApproval:
+      approvedBy === null &&
+      [policy, ...ancestors.map((one) => one.policy)].some(
+        (one) => one !== null && needsApproval(one, usdMicros, seller),
+      ),
     isApproved: approvedBy !== null,
     approvalId: approvedBy,
     place,
@@ -132,7 +161,40 @@ export function buildSpendRequest({
     review: aml === undefined ? null : { subject: aml.subject, released: aml.releasedReview },
     transfer: transfer?.isWritten === true ? transfer.buildRow(decisionId) : null,
     order: order?.isWritten === true ? order.row : null,
+    purchase: buildPurchase?.(decisionId) ?? null,
     purse,
+  }
+}
+
+/**
+ * The static rules that a key's spend violates: its own, and those of the keys above it. Below other keys each violation names the
+ * key at which it failed.
+ */
+export function judge(
+  {
+    id,
+    policy,
+    ancestors = [],
+  }: { id: string; policy: Policy | null; ancestors?: readonly JudgingAncestor[] },
+  spend: SpendFacts,
+  now: Date,
+): readonly Violation[] {
+  const find = (judging: Policy | null) => (judging === null ? [noPolicy] : evaluate(judging, spend, now))
+  const own = find(policy)
+  if (ancestors.length === 0) return own
+  return [
+    { id, violations: own },
+    ...ancestors.map((one) => ({ id: one.id, violations: find(one.policy) })),
+  ].flatMap(({ id: agentId, violations }) => violations.map((violation) => ({ ...violation, agentId })))
+}
+
+function toPathLimits({ id, policyVersion, policy }: JudgingAncestor): PathLimits {
+  return {
+    id,
+    policyVersion,
+    budgets: policy === null ? [] : budgetRules(policy),
+    cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
+    ...toRepeat(policy),
   }
 }
 
@@ -141,5 +203,12 @@ function toLimits(policy: Policy | null) {
     dailyMaxMicros: policy === null ? 0n : toUsdMicros(policy.dailyBudget.max),
     dailyMaxCount: policy?.dailyBudget.maxCount ?? null,
     longer: policy === null ? [] : budgetRules(policy).filter(({ period }) => period !== 'day'),
+    ...toRepeat(policy),
   }
+}
+
+function toRepeat(policy: Policy | null): { readonly repeat?: RepeatLimit } {
+  if (policy?.repeatLimit === undefined) return {}
+  const { count, perSec: seconds } = policy.repeatLimit
+  return { repeat: { count, seconds } }
 }

@@ -1,10 +1,12 @@
 /** Reads of recorded decisions. */
 import { sql } from 'kysely'
 import { z } from 'zod'
+import type { Violation } from '../../core/failures/failure.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import { isAuthentic } from './authenticate.ts'
 import { type ContentRow, contentColumns, toContent } from './decision-content.ts'
 import type { IdempotentCall } from './idempotency.ts'
+import { violationView } from './violation-view.ts'
 
 const recorded = z.looseObject({ found: z.unknown() })
 
@@ -16,6 +18,29 @@ export async function findDecisionFacts(database: Connection, decisionId: string
     .where('id', '=', decisionId)
     .executeTakeFirstOrThrow()
   return recorded.parse(facts).found
+}
+
+/** Finds the task that a decision is labeled with; null: none. */
+export async function findDecisionTask({ kysely }: Connection, decisionId: string): Promise<string | null> {
+  const row = await kysely
+    .selectFrom('decision')
+    .select(sql<string | null>`facts->>'task'`.as('task'))
+    .where('id', '=', decisionId)
+    .executeTakeFirst()
+  return row?.task ?? null
+}
+
+/** Reads the rules that a denied spend violated. */
+export async function findViolations(
+  database: Connection,
+  decisionId: string,
+): Promise<readonly Violation[]> {
+  const { violations } = await database.kysely
+    .selectFrom('decision')
+    .select('violations')
+    .where('id', '=', decisionId)
+    .executeTakeFirstOrThrow()
+  return z.array(violationView).parse(violations)
 }
 
 const contentById: Statement = {

@@ -21,6 +21,7 @@ const recorded = z.looseObject({
       price: z.string().regex(/^\d+$/),
       knownPayees: z.array(z.string()),
       knownPrice: z.string().regex(/^\d+$/).nullable(),
+      outcomes: z.string().nullable().default(null),
     })
     .optional(),
   approvalId: z.string().nullable().default(null),

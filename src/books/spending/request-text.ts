@@ -2,7 +2,7 @@
 import type { BudgetRule } from '../../../policies/budget.ts'
 import { available, held, pursePlace } from '../ledger/accounts.ts'
 import { windowsText } from './outflows.ts'
-import type { OrderRow, SpendRequest, TransferRow } from './spend-request.ts'
+import type { OrderRow, PathLimits, SpendRequest, TransferRow } from './spend-request.ts'
 
 /** Serializes a request as a JSON object. */
 export function requestText(request: SpendRequest): string {
@@ -35,6 +35,7 @@ export function requestText(request: SpendRequest): string {
     subject: request.review?.subject ?? null,
     released: request.review?.released ?? null,
     approval: request.approvalId ?? null,
+    repeat: key?.limits.repeat,
     nonce: request.nonce?.value ?? null,
     nonce_expires_at: request.nonce?.expiresAt ?? null,
   }
@@ -45,6 +46,8 @@ export function requestText(request: SpendRequest): string {
     transfer: request.transfer == null ? null : transferText(request.transfer),
     purse: request.purse == null ? null : purseText(request, request.purse),
     order: request.order == null ? null : orderText(request.order),
+    purchase: request.purchase ?? null,
+    path: key?.path === undefined ? null : pathText(key.path),
   }
   const members = Object.entries(texts).flatMap(([name, text]) =>
     text === null ? [] : [`,"${name}":${text}`],
@@ -69,13 +72,22 @@ function purseText(
 
 /** Serializes rules as the JSON text that the database functions read; null for none. */
 function budgetsText(rules: readonly BudgetRule[]): string | null {
-  if (rules.length === 0) return null
+  return rules.length === 0 ? null : JSON.stringify(rules.map(budgetMembers))
+}
+
+/** A rule as `budget_exceeded` reads it. */
+export function budgetMembers({ rule, period, maxMicros, maxCount }: BudgetRule) {
+  return { rule, period, max_micros: maxMicros?.toString() ?? null, max_count: maxCount }
+}
+
+function pathText(path: readonly PathLimits[]): string {
   return JSON.stringify(
-    rules.map(({ rule, period, maxMicros, maxCount }) => ({
-      rule,
-      period,
-      max_micros: maxMicros?.toString() ?? null,
-      max_count: maxCount,
+    path.map(({ id, policyVersion, budgets, cooldownSeconds, repeat }) => ({
+      key: id,
+      version: policyVersion,
+      budgets: budgets.length === 0 ? null : budgets.map(budgetMembers),
+      cooldown_seconds: cooldownSeconds,
+      repeat,
     })),
   )
 }

@@ -14,7 +14,7 @@ import type { SpendRequest } from './spend-request.ts'
 /**
  * Outcome of a request. `replayed`: its idempotency key was decided before, under this decision id.
  * - `allow`: the money is held; call the provider, then settle or release. An approval may overrule violations.
- *   `written`: wallet of the transfer's row that was written, if one was; true for an order's.
+ *   `written`: wallet of the transfer's row that was written, if one was; true for an order's, the state of a purchase's.
  * - `repeated`: an earlier call was allowed; the operation determines its outcome.
  * - `approval_required`: everything else allows it; nothing is held or counted.
  * - `fingerprint_mismatch`: the idempotency key belongs to another request.

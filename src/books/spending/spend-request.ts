@@ -16,6 +16,23 @@ export interface SpendLimits {
   readonly dailyMaxMicros: bigint | null
   readonly dailyMaxCount: number | null
   readonly longer?: readonly BudgetRule[]
+  /** Equal spends; absent: no limit. */
+  readonly repeat?: RepeatLimit
+}
+
+/** Spends of equal category, amount and payee. */
+export interface RepeatLimit {
+  readonly count: number
+  readonly seconds: number
+}
+
+/** Counters of an ancestor's policy. @property budgets rules of all its periods. @property cooldownSeconds of new payees. */
+export interface PathLimits {
+  readonly id: string
+  readonly policyVersion: number
+  readonly budgets: readonly BudgetRule[]
+  readonly cooldownSeconds: number | null
+  readonly repeat?: RepeatLimit | undefined
 }
 
 /**
@@ -67,7 +84,13 @@ export interface SpendRequest {
    * Key that spends, with the version of the evaluated policy; null for a person's session. The owner's cap over all
    * keys is not included: the database reads it at decision time.
    */
-  readonly key: { readonly id: string; readonly policyVersion: number; readonly limits: SpendLimits } | null
+  readonly key: {
+    readonly id: string
+    readonly policyVersion: number
+    readonly limits: SpendLimits
+    /** Its ancestors, root first, each of which judges and counts the spend. Absent: none. */
+    readonly path?: readonly PathLimits[]
+  } | null
   readonly policyHash: string | null
   /** The tool's name, such as `wallets.transfer`. */
   readonly operation: string
@@ -104,6 +127,8 @@ export interface SpendRequest {
   readonly transfer?: TransferRow | null
   /** Row of the order that the spend is for, if it is to be written with the hold. */
   readonly order?: OrderRow | null
+  /** Row of the purchase that the spend is for, if it is to be written with the hold: JSON text, see `purchase_insert`. */
+  readonly purchase?: string | null
   /**
    * Purse that pays where it has enough. Otherwise its place holds `chunk` for it, in smallest units, or the money of the
    * spend where it has less.

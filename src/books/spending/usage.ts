@@ -12,9 +12,10 @@ import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
 import { utcDay } from '../../core/base/clock.ts'
 import { firstIdAt } from '../../core/base/ids.ts'
 import { untrustedText } from '../../core/base/untrusted-text.ts'
-import type { Connection, Statement } from '../../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 
-const spanUse = (period: string) => ({
+/** Use of a span, in words. */
+export const spanUse = (period: string) => ({
   used: z.string().describe(`USD spent or held ${period}.`),
   remaining: z.string().nullable().describe(`USD left ${period}; null: no limit.`),
   count: z.int().describe(`Spends ${period}.`),
@@ -39,7 +40,7 @@ const byPeriod: Statement = {
   text: `select p.period, coalesce(sum(u.used_micros), 0)::bigint as used_micros, coalesce(sum(u.count), 0)::int as count
     from unnest($3::text[], $4::text[], $5::text[]) as p (period, since, till)
     left join budget_usage u on u.day >= p.since::date and u.day < p.till::date and u.key_id = any (case when $2::text is null
-      then array(select k.id from access_key k where k.account_id = $1) else array[$2::text] end)
+      then array(select k.id from access_key k where k.account_id = $1 and k.path = '{}') else array[$2::text] end)
     group by p.period`,
 }
 
@@ -58,6 +59,56 @@ export async function readUsage(
     spans.map(({ end }) => utcDay(end)),
   ])
   return pickUsage(rows)
+}
+
+const byKey: Statement = {
+  name: 'usage_by_key',
+  text: `select u.key_id, p.period, sum(u.used_micros)::bigint as used_micros, sum(u.count)::int as count
+    from unnest($2::text[], $3::text[], $4::text[]) as p (period, since, till)
+    join budget_usage u on u.day >= p.since::date and u.day < p.till::date and u.key_id = any ($1::text[])
+    group by u.key_id, p.period`,
+}
+
+/** Reads the usage of several keys in one query. @returns usage by key. */
+export async function readUsages(
+  database: Connection,
+  keyIds: readonly string[],
+  now: Date,
+): Promise<ReadonlyMap<string, PeriodUsage>> {
+  const spans = budgetSpans.map((period) => findPeriod(period, now))
+  const rows = await database.call<PeriodRow & { readonly key_id: string }>(byKey, [
+    [...keyIds],
+    [...budgetSpans],
+    spans.map(({ start }) => utcDay(start)),
+    spans.map(({ end }) => utcDay(end)),
+  ])
+  const grouped = new Map<string, PeriodRow[]>(keyIds.map((id) => [id, []]))
+  for (const row of rows) grouped.get(row.key_id)?.push(row)
+  return new Map([...grouped].map(([id, periods]) => [id, pickUsage(periods)]))
+}
+
+const setAside: Statement = { name: 'earmarks_open', text: 'select earmarks_open($1, $2, $3) as units' }
+
+/** Reads what a key sets aside for keys below it, but for those of `path`, in millionths of a US dollar. */
+export async function readSetAside(
+  database: Connection,
+  { holderId, path, at }: { holderId: string; path: readonly string[]; at: Date },
+): Promise<bigint> {
+  return (await callForRow<{ units: bigint }>(database, setAside, [holderId, path, at])).units
+}
+
+const setAsides: Statement = {
+  name: 'earmarks_open_of_keys',
+  text: `select h.id, earmarks_open(h.id, '{}', $2) as units from unnest($1::text[]) h (id)`,
+}
+
+/** Reads what several keys set aside, by their ids, in millionths of a US dollar. */
+export async function readSetAsides(
+  database: Connection,
+  { holderIds, at }: { holderIds: readonly string[]; at: Date },
+): Promise<ReadonlyMap<string, bigint>> {
+  const rows = await database.call<{ id: string; units: bigint }>(setAsides, [holderIds, at])
+  return new Map(rows.map(({ id, units }) => [id, units]))
 }
 
 interface PeriodRow {
@@ -125,7 +176,8 @@ const MAX_COUNTED = 10_000
 const MAX_PAYEES = 20
 const BREAKDOWN_DAYS = 30
 
-const spent = {
+/** Sum of spends. */
+export const spent = {
   used: z.string().describe('USD spent or held.'),
   count: z.int().describe('Number of spends.'),
 }
@@ -199,6 +251,52 @@ export async function readUsageBreakdown(
       approvalRequired: countVerdicts('approval_required'),
     },
   }
+}
+
+const byTask: Statement = {
+  name: 'usage_by_task',
+  text: `select d.facts ->> 'task' as name, sum(r.usd_micros)::bigint as used_micros, count(*)::int as count
+    from (
+      select d.id, d.facts from decision d
+      where d.account_id = $1 and d.id >= $2 and d.facts ->> 'task' is not null
+        and d.key_id in (select k.id from access_key k where k.id = $3 or k.path @> array[$3::text] and k.path <> '{}')
+      order by d.id desc limit $4
+    ) d join reservation r on r.decision_id = d.id where r.status <> 'released'
+    group by 1 order by 2 desc, 1`,
+}
+
+const byChild: Statement = {
+  name: 'usage_by_child',
+  text: `select k.id as name, coalesce(sum(u.used_micros), 0)::bigint as used_micros, coalesce(sum(u.count), 0)::int as count
+    from access_key k left join budget_usage u on u.key_id = k.id
+    where k.account_id = $1 and k.path @> array[$2::text] and k.path <> '{}' and k.path[cardinality(k.path)] = $2
+    group by k.id order by k.id`,
+}
+
+interface PartRow {
+  readonly name: string
+  readonly used_micros: bigint
+  readonly count: number
+}
+
+/** Reads what a key and those below it spent in the last 30 days, by task. */
+export async function readUsageByTask(
+  database: Connection,
+  { accountId, keyId }: { accountId: string; keyId: string },
+  now: Date,
+) {
+  const since = firstIdAt('dec', new Date(now.getTime() - BREAKDOWN_DAYS * 24 * 60 * 60 * 1000))
+  const rows = await database.call<PartRow>(byTask, [accountId, since, keyId, MAX_COUNTED])
+  return rows.map(({ name, used_micros, count }) => ({ task: name, used: formatUsd(used_micros), count }))
+}
+
+/** Reads what each key that a key delegated to has spent in all, with those below it. */
+export async function readUsageByChild(
+  database: Connection,
+  { accountId, keyId }: { accountId: string; keyId: string },
+) {
+  const rows = await database.call<PartRow>(byChild, [accountId, keyId])
+  return rows.map(({ name, used_micros, count }) => ({ agentId: name, used: formatUsd(used_micros), count }))
 }
 
 /** Reads a key's usage on each day of the last 30 that has spends, newest first; today is excluded. */

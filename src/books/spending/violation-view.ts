@@ -8,5 +8,6 @@ export const violationView = z.strictObject({
   requested: z.string().nullable().describe('Requested value.'),
   remaining: z.string().nullable().describe('Remaining amount or count.'),
   resetsAt: z.string().nullable().describe('When the same spend can be requested again, ISO 8601 UTC.'),
+  agentId: z.string().optional().describe('`key_…`: whose policy it is, of a delegated key or one above it.'),
 })
 violationView.register(z.globalRegistry, { id: 'Violation' })

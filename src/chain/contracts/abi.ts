@@ -9,6 +9,7 @@ export const tokenAbi = parseAbi([
   'function DOMAIN_SEPARATOR() view returns (bytes32)',
   'function mintBatch(address[] to, uint256[] value)',
   'function balanceOf(address account) view returns (uint256)',
+  'function nonces(address owner) view returns (uint256)',
   'function transfer(address to, uint256 value) returns (bool)',
   'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
   'error ERC20InvalidReceiver(address receiver)',
@@ -37,6 +38,28 @@ export const authorizationUsedEvent = parseAbiItem(
 export const authorizationCanceledEvent = parseAbiItem(
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
 )
+
+/** Logged by the `upto` proxy of x402 directly behind the transfer that it made. */
+export const uptoEvents = {
+  settled: parseAbiItem('event Settled()'),
+  settledWithPermit: parseAbiItem('event SettledWithPermit()'),
+} as const
+
+/** The part of Permit2 in use. It logs nothing when a nonce is used. */
+export const permit2Abi = parseAbi([
+  'function nonceBitmap(address owner, uint256 word) view returns (uint256 bits)',
+  'event UnorderedNonceInvalidation(address indexed owner, uint256 word, uint256 mask)',
+  'error InvalidNonce()',
+  'error InvalidSigner()',
+  'error SignatureExpired(uint256 signatureDeadline)',
+])
+
+/** Errors of the `upto` proxy of x402. */
+export const uptoProxyAbi = parseAbi([
+  'error AmountExceedsPermitted()',
+  'error PaymentTooEarly()',
+  'error UnauthorizedFacilitator()',
+])
 
 /** EntryPoint v0.7. @see https://eips.ethereum.org/EIPS/eip-4337 */
 export const entryPointAbi = parseAbi([

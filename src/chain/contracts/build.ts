@@ -16,6 +16,8 @@ const placed = {
   SandboxStablecoin: 'sandboxStablecoinCode',
   SandboxTether: 'sandboxTetherCode',
   SandboxMulticall: 'sandboxMulticallCode',
+  SandboxPermit2: 'sandboxPermit2Code',
+  SandboxUptoProxy: 'sandboxUptoProxyCode',
 }
 
 /** Contracts behind wallets, with the names of their exports. */

@@ -1,12 +1,14 @@
-/** Sets up a development node: deploys missing contracts of the smart accounts, the tokens and the multicall. */
-import { concat, encodeFunctionData, getCreate2Address, pad } from 'viem'
+/** Sets up a development node: deploys missing contracts of the smart accounts, the tokens, the multicall and those of `upto`. */
+import { concat, encodeFunctionData, getCreate2Address, keccak256, pad } from 'viem'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { tokenAbi } from '../contracts/abi.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxMulticallCode,
+  sandboxPermit2Code,
   sandboxStablecoinCode,
   sandboxTetherCode,
+  sandboxUptoProxyCode,
 } from '../contracts/sandbox-contracts.artifact.ts'
 import type { Relayer } from '../relay/relayer.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -17,8 +19,10 @@ import {
   commonDeployer,
   multicallAddress,
   ownContracts,
+  permit2Address,
   type SandboxToken,
   type SandboxTokens,
+  uptoProxyAddress,
 } from '../rpc/networks.ts'
 
 /** Safe's own deployer. @see https://github.com/safe-global/safe-singleton-factory */
@@ -29,6 +33,12 @@ const safeDeployerCode: Hex =
 /** Salt that puts EntryPoint v0.7 at its address on every chain. */
 const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
 const noSalt = pad('0x', { size: 32 })
+
+/** keccak256 of the stand-ins for the contracts of `upto` payments. */
+export const standInHashes: ReadonlySet<Hex> = new Set([
+  keccak256(sandboxPermit2Code),
+  keccak256(sandboxUptoProxyCode),
+])
 
 /**
  * Deploys missing contracts; several gateways may do so on one node concurrently.
@@ -44,6 +54,8 @@ export async function deployMissing(
   await Promise.all([
     ensureCode(client, safeDeployer, safeDeployerCode),
     ensureCode(client, multicallAddress, sandboxMulticallCode),
+    ensureCode(client, permit2Address, sandboxPermit2Code),
+    ensureCode(client, uptoProxyAddress, sandboxUptoProxyCode),
   ])
   await Promise.all([
     ...Object.entries(tokens).map(([symbol, token]) => ensureToken(client, relayer, symbol, token)),

@@ -4,7 +4,7 @@ import { sandboxOwner } from '../keys.ts'
 import { createLanes } from '../relay/lanes.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { mapAddresses, type SandboxTokens } from '../rpc/networks.ts'
-import { deployMissing, developmentContracts } from './deploy.ts'
+import { deployMissing, developmentContracts, standInHashes } from './deploy.ts'
 import { type EvmSession, openSession } from './evm-session.ts'
 
 /**
@@ -27,5 +27,6 @@ export async function openDevelopmentSession(
     owner: sandboxOwner(),
     isDevelopment: true,
     logSearch: undefined,
+    uptoHashes: standInHashes,
   })
 }

@@ -1,7 +1,7 @@
 /** A session on one node that is set up; all caches end with it. */
 import type { TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
-import type { Address, EvmSigner, TokenAddresses } from '../../providers/chain/port.ts'
+import type { Address, EvmSigner, Hex, TokenAddresses, UptoSupport } from '../../providers/chain/port.ts'
 import { createDeployments, type Deployments } from '../accounts/deployments.ts'
 import {
   createWallets,
@@ -14,6 +14,7 @@ import { createEvmSigner } from '../evm-signer.ts'
 import { createBundler } from '../relay/bundler.ts'
 import type { LogSearch } from '../relay/executions.ts'
 import { createOperations, type Operations } from '../relay/operations.ts'
+import { readUptoSupport } from '../relay/permits.ts'
 import { type ReadReceipt, readReceipt } from '../relay/read-receipt.ts'
 import type { Relayer } from '../relay/relayer.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -32,6 +33,8 @@ export interface SessionOptions {
   readonly owner: LocalAccount
   readonly isDevelopment: boolean
   readonly logSearch: LogSearch | undefined
+  /** keccak256 of the code that the contracts of `upto` payments may have. */
+  readonly uptoHashes: ReadonlySet<Hex>
 }
 
 export interface EvmSession {
@@ -49,13 +52,25 @@ export interface EvmSession {
   readonly seenBlocks: SeenBlocks
   /** Parses a receipt and records its block. */
   readonly readReceipt: (receipt: TransactionReceipt) => ReadReceipt
+  /** Tells whether `upto` payments can be made; once they can, the contracts are not read again. */
+  readonly readUptoSupport: () => Promise<UptoSupport>
   /** Drops cached transactions, contracts and nonces of the sponsor. */
   forget(): void
 }
 
 /** Opens a session on a node that is set up. */
 export async function openSession(options: SessionOptions): Promise<EvmSession> {
-  const { client, contracts, tokens, relayer, owner: gatewayOwner, isDevelopment, logSearch } = options
+  const {
+    client,
+    contracts,
+    tokens,
+    relayer,
+    owner: gatewayOwner,
+    isDevelopment,
+    logSearch,
+    uptoHashes,
+  } = options
+  let uptoSupport: UptoSupport = 'missing'
   // The only part of an address that depends on the factory.
   const proxyCode = await client.readContract({
     address: contracts.proxyFactory,
@@ -106,6 +121,10 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     seenBlocks,
     readReceipt: read,
     signer: createEvmSigner(client, relayer, isDevelopment ? 'pending' : 'latest'),
+    async readUptoSupport() {
+      if (uptoSupport !== 'supported') uptoSupport = await readUptoSupport(client, uptoHashes)
+      return uptoSupport
+    },
     forget() {
       deployments.forget()
       operations.forget()

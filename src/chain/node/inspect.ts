@@ -2,8 +2,9 @@
 
 import { z } from 'zod'
 import { type ChainName, chainFacts } from '../../core/money/chains.ts'
+import type { Hex, UptoSupport } from '../../providers/chain/port.ts'
 import { callProvider } from '../../providers/http-client.ts'
-import { canonicalContracts } from '../rpc/networks.ts'
+import { canonicalContracts, permit2Address, uptoProxyAddress } from '../rpc/networks.ts'
 import { findAnvil } from './anvil-process.ts'
 
 /** Result of an inspection. @property date node's clock from the response header; null if absent. */
@@ -13,6 +14,8 @@ export interface ChainSight {
   readonly blockNumber: bigint
   readonly blockAt: Date
   readonly hasEntryPoint: boolean
+  /** Whether payments by the x402 scheme `upto` can be made. */
+  readonly uptoSupport: UptoSupport
   /** Wei; null if gas is free. */
   readonly sponsorBalance: bigint | null
   /** True if it is a development node, which the gateway sets up itself. */
@@ -36,7 +39,13 @@ export async function inspectChain(
     name,
     url,
     sponsorKey,
-  }: { readonly name: ChainName; readonly url: string; readonly sponsorKey: string | null },
+    uptoHashes,
+  }: {
+    readonly name: ChainName
+    readonly url: string
+    readonly sponsorKey: string | null
+    readonly uptoHashes: readonly Hex[]
+  },
   signal: AbortSignal,
 ): Promise<ChainSight> {
   let date: Date | null = null
@@ -53,12 +62,13 @@ export async function inspectChain(
     if (error !== undefined) throw new Error(`${method}: ${error.message.slice(0, 120)}`)
     return result
   }
-  const [chainId, version, latest, code, balance] = await Promise.all([
+  const [chainId, version, latest, code, balance, ...uptoCodes] = await Promise.all([
     request('eth_chainId'),
     request('web3_clientVersion').catch(() => ''),
     request('eth_getBlockByNumber', ['latest', false]),
     request('eth_getCode', [canonicalContracts.entryPoint, 'latest']),
     readBalance(request, sponsorKey),
+    ...[permit2Address, uptoProxyAddress].map((address) => request('eth_getCode', [address, 'latest'])),
   ])
   const { number, timestamp } = block.parse(latest)
   return {
@@ -66,11 +76,22 @@ export async function inspectChain(
     expectedChainId: chainFacts(name).id,
     blockNumber: BigInt(number),
     blockAt: new Date(Number(timestamp) * 1_000),
+    uptoSupport: await judgeUptoCode(uptoCodes, new Set(uptoHashes)),
     hasEntryPoint: typeof code === 'string' && code.length > 2,
     sponsorBalance: balance,
     isDevelopment: typeof version === 'string' && /anvil|hardhat|ganache/i.test(version),
     date,
   }
+}
+
+async function judgeUptoCode(codes: readonly unknown[], hashes: ReadonlySet<Hex>): Promise<UptoSupport> {
+  const { judgeUptoSupport } = await import('../relay/permits.ts')
+  return judgeUptoSupport(
+    codes.map((code) =>
+      typeof code === 'string' && code !== '0x' ? (`0x${code.slice(2)}` as const) : undefined,
+    ),
+    hashes,
+  )
 }
 
 async function readBalance(

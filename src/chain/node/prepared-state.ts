@@ -12,8 +12,10 @@ import type { ChainName } from '../../core/money/chains.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxMulticallCode,
+  sandboxPermit2Code,
   sandboxStablecoinCode,
   sandboxTetherCode,
+  sandboxUptoProxyCode,
 } from '../contracts/sandbox-contracts.artifact.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { dumpState } from '../rpc/development-node.ts'
@@ -30,6 +32,7 @@ export async function findPreparedState(chain: ChainName, tokens: SandboxTokens)
   const hash = createHash('sha256')
     .update(JSON.stringify([VERSION, loadCreationCode(), ownContracts, tokens]))
     .update([sandboxMulticallCode, sandboxStablecoinCode, sandboxTetherCode].join())
+    .update([sandboxPermit2Code, sandboxUptoProxyCode].join())
     .digest('hex')
   const name = `${chain}-${hash.slice(0, 16)}.json`
   const path = cachePath(name)

@@ -5,9 +5,10 @@ import {
   authorizationUsedEvent,
   beforeExecutionEvent,
   transferEvent,
+  uptoEvents,
   userOperationEvent,
 } from '../contracts/abi.ts'
-import { lowerCaseAddress } from '../rpc/networks.ts'
+import { lowerCaseAddress, uptoProxyAddress } from '../rpc/networks.ts'
 
 export interface ExecutedOperation {
   readonly hash: Hex
@@ -28,6 +29,7 @@ const selectors = {
   authorizationUsed: toEventSelector(authorizationUsedEvent),
   beforeExecution: toEventSelector(beforeExecutionEvent),
   userOperation: toEventSelector(userOperationEvent),
+  uptoSettled: new Set(Object.values(uptoEvents).map((event) => toEventSelector(event))),
 }
 
 /**
@@ -42,7 +44,7 @@ export function readReceipt(
   const operations: ExecutedOperation[] = []
   let firstOfOperation = 0
   for (const [position, log] of logs.entries()) {
-    const transfer = transferIn(log, position, logs[position - 1])
+    const transfer = transferIn(log, position, { previous: logs[position - 1], next: logs[position + 1] })
     if (transfer !== undefined) transfers.push(transfer)
     if (lowerCaseAddress(log.address) !== lowerCaseAddress(entryPoint)) continue
     if (log.topics[0] === selectors.beforeExecution) firstOfOperation = transfers.length
@@ -62,7 +64,7 @@ export function readReceipt(
 function transferIn(
   { address, topics, data }: Log,
   position: number,
-  previous: Log | undefined,
+  { previous, next }: { previous: Log | undefined; next: Log | undefined },
 ): TransferLog | undefined {
   const [selector, from, to] = topics
   if (selector !== selectors.transfer || from === undefined || to === undefined) return undefined
@@ -75,7 +77,16 @@ function transferIn(
     position,
     operationHash: null,
     authorization: previous?.address === address ? authorizationIn(previous) : null,
+    isUpto: next !== undefined && isUptoSettlement(next),
   }
+}
+
+function isUptoSettlement({ address, topics: [selector] }: Log): boolean {
+  return (
+    selector !== undefined &&
+    selectors.uptoSettled.has(selector) &&
+    lowerCaseAddress(address) === lowerCaseAddress(uptoProxyAddress)
+  )
 }
 
 function authorizationIn({ topics }: Log): TransferLog['authorization'] {

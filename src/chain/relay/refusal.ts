@@ -10,7 +10,7 @@ import {
 } from 'viem'
 import { toDecimal } from '../../core/money/money.ts'
 import type { Hex, RefusalCause } from '../../providers/chain/port.ts'
-import { allowanceAbi, entryPointAbi, tokenAbi } from '../contracts/abi.ts'
+import { allowanceAbi, entryPointAbi, permit2Abi, tokenAbi, uptoProxyAbi } from '../contracts/abi.ts'
 
 /** Messages of token errors. @see https://github.com/circlefin/stablecoin-evm */
 export const tokenRefusals = {
@@ -27,6 +27,8 @@ const refusalAbi = [
   ...tokenAbi,
   ...entryPointAbi,
   ...allowanceAbi,
+  ...permit2Abi,
+  ...uptoProxyAbi,
   ...parseAbi(['error Error(string reason)', 'error Panic(uint256 code)']),
 ]
 

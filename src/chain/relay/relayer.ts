@@ -3,7 +3,7 @@
  * node.
  */
 import { BaseError, TransactionNotFoundError, type TransactionReceipt } from 'viem'
-import type { Address, Hex } from '../../providers/chain/port.ts'
+import { type Address, type Hex, unknownBroadcast } from '../../providers/chain/port.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { isConnectionError } from './refusal.ts'
 
@@ -22,8 +22,8 @@ export interface SubmittedTransaction {
 }
 
 /**
- * Broadcasts transactions. Both methods throw the node's own error if nothing was broadcast, and a different error if
- * that is unknown.
+ * Broadcasts transactions. Both methods throw the node's own error if nothing was broadcast, and {@link unknownBroadcast}
+ * if that is unknown.
  */
 export interface Relayer {
   /** The sponsor's first address, the only one that permits can name. */
@@ -53,7 +53,7 @@ export interface Fees {
 
 /**
  * Returns if the node has the transaction although sending it failed: it had it before, or its answer was lost.
- * @throws the node's rejection; our own Error when the result is unknown.
+ * @throws the node's rejection; {@link unknownBroadcast} when the result is unknown.
  */
 export async function requireAcceptedByNode(client: NodeClient, hash: Hex, error: unknown): Promise<void> {
   if (error instanceof BaseError && /already (known|imported)/i.test(error.details)) return
@@ -61,6 +61,6 @@ export async function requireAcceptedByNode(client: NodeClient, hash: Hex, error
     await client.getTransaction({ hash })
   } catch (answer) {
     if (answer instanceof TransactionNotFoundError && !isConnectionError(error)) throw error
-    throw new Error(`It is unknown whether the node accepted transaction ${hash}.`, { cause: error })
+    throw unknownBroadcast(`It is unknown whether the node accepted transaction ${hash}.`, { cause: error })
   }
 }

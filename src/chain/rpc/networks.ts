@@ -117,6 +117,12 @@ export const walletTokens: readonly (readonly [symbol: Stablecoin, address: Addr
 /** Address at which clients expect Multicall3. @see https://www.multicall3.com */
 export const multicallAddress: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
+/** Permit2 on every chain. @see https://github.com/Uniswap/permit2 */
+export const permit2Address: Address = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
+
+/** Proxy of x402 that settles `upto` payments, on every chain. @see https://github.com/coinbase/x402 */
+export const uptoProxyAddress: Address = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'
+
 /** Contracts behind every smart account. */
 export interface AccountContracts {
   readonly entryPoint: Address

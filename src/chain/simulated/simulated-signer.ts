@@ -6,6 +6,7 @@ import { isSignedByKey } from '../accounts/typed-data.ts'
 import { encodeCalldata } from '../evm-signer.ts'
 import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
+import { isUptoContract, judgeUptoCall } from './simulated-upto.ts'
 
 const multicallAbi = parseAbi([
   'struct Call { address target; bytes callData; }',
@@ -45,16 +46,19 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
       return { status: 'success' }
     },
     async getCode({ address }) {
-      return tokenAt(address) === undefined ? undefined : someCode
+      return tokenAt(address) === undefined && !isUptoContract(address) ? undefined : someCode
     },
   }
 }
 
 async function judge(context: CallContext, to: Address, data: Hex): Promise<SimulatedCall> {
   const token = tokenAt(to)
-  if (token === undefined) throw new Error(`The simulated chain has no contract at ${to}.`)
+  if (token === undefined && !isUptoContract(to))
+    throw new Error(`The simulated chain has no contract at ${to}.`)
   try {
-    return await judgeTokenCall(context, token, data)
+    return token === undefined
+      ? await judgeUptoCall(context, data)
+      : await judgeTokenCall(context, token, data)
   } catch (error) {
     throw toRefusal(error)
   }

@@ -15,9 +15,11 @@ export interface SimulatedState {
   blockNumber(): bigint
   readBalance(token: Stablecoin, address: Address): bigint
   readAllowance(token: Stablecoin, owner: Address, spender: Address): bigint
-  /** Next permit nonce of the owner. */
+  /** Next permit nonce of the owner: the number of its permits so far. */
   countPermits(token: Stablecoin, owner: Address): bigint
   isUsed(mark: string): boolean
+  /** Lists the rest of used marks after a prefix. */
+  usedMarks(prefix: string): readonly string[]
   /** Finds the transaction that used a mark. */
   findTransaction(mark: string): CalledTransaction | undefined
   transaction(hash: Hex): CalledTransaction | undefined
@@ -46,6 +48,8 @@ export interface SimulatedMovement {
   readonly units: bigint
   readonly mark?: string | undefined
   readonly authorization?: TransferLog['authorization'] | undefined
+  /** True for a movement by the `upto` proxy. */
+  readonly isUpto?: boolean
 }
 
 const ZERO: Address = '0x0000000000000000000000000000000000000000'
@@ -66,11 +70,14 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
   const setBalance = (token: Stablecoin, address: Address, units: bigint) => {
     balances[token].set(lowerCaseAddress(address), units)
   }
-  const log = (token: Stablecoin, { from, to, units, authorization = null }: SimulatedMovement) => {
+  const log = (
+    token: Stablecoin,
+    { from, to, units, authorization = null, isUpto = false }: SimulatedMovement,
+  ) => {
     const position = moved.length
     const parties = { from: lowerCaseAddress(from), to: lowerCaseAddress(to) }
     const address = lowerCaseAddress(sandboxTokens[token].address)
-    moved.push({ token: address, ...parties, units, position, operationHash: null, authorization })
+    moved.push({ token: address, ...parties, units, position, operationHash: null, authorization, isUpto })
   }
   const use = (mark: string) => {
     used.set(mark, undefined)
@@ -86,6 +93,8 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
     readAllowance: (token, owner, spender) => allowances[token].get(namePair(owner, spender)) ?? 0n,
     countPermits: (token, owner) => permits[token].get(lowerCaseAddress(owner)) ?? 0n,
     isUsed: (mark) => used.has(mark),
+    usedMarks: (prefix) =>
+      [...used.keys()].filter((mark) => mark.startsWith(prefix)).map((mark) => mark.slice(prefix.length)),
     findTransaction: (mark) => used.get(mark),
     transaction: (hash) => byHash.get(hash),
     transactionsBetween: (fromBlock, toBlock) =>

@@ -181,7 +181,7 @@ async function judgePermit(
 /**
  * Checks a write now and again on commit: signatures are verified asynchronously, and the books may change meanwhile.
  */
-function prepareWrite(check: () => void, change: () => void): SimulatedCall {
+export function prepareWrite(check: () => void, change: () => void): SimulatedCall {
   check()
   return {
     result: undefined,
@@ -193,7 +193,7 @@ function prepareWrite(check: () => void, change: () => void): SimulatedCall {
   }
 }
 
-function read(result: string | number | bigint | boolean): SimulatedCall {
+export function read(result: string | number | bigint | boolean): SimulatedCall {
   return { result, encoded: encode(result), commit: () => undefined }
 }
 
@@ -205,7 +205,7 @@ function encode(result: string | number | bigint | boolean): Hex {
 
 type SignatureArgs = readonly [Hex] | readonly [number, Hex, Hex]
 
-async function requireSigned(
+export async function requireSigned(
   signer: Address,
   hash: Hex,
   args: SignatureArgs,

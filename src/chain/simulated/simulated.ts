@@ -3,6 +3,7 @@ import { getAddress } from 'viem'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { chains } from '../../core/money/chains.ts'
+import { stablecoins } from '../../core/money/money.ts'
 import {
   type Address,
   type AuthorizationState,
@@ -11,9 +12,11 @@ import {
   type ChainOperation,
   type Hex,
   MINT_MARK,
+  type PermitState,
   type SignableOperation,
   type Submission,
   type TokenAuthorization,
+  type TokenPermit,
   type Wallet,
   type WalletModule,
 } from '../../providers/chain/port.ts'
@@ -30,6 +33,7 @@ import { createSimulatedAllowances } from './simulated-allowances.ts'
 import { createSimulatedSigner } from './simulated-signer.ts'
 import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
 import { authorizationMark } from './simulated-token.ts'
+import { permitMark } from './simulated-upto.ts'
 
 export interface SimulatedChainOptions {
   readonly clock: Clock
@@ -95,6 +99,18 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     return isPaid ? { status: 'used', transactionHash: used.hash } : { status: 'canceled' }
   }
 
+  /** The second permit of an owner takes the first one back. */
+  function readPermit({ token, owner, nonce }: TokenPermit): PermitState {
+    const used = state.findTransaction(permitMark(owner, nonce))
+    if (used !== undefined) return { status: 'used', transactionHashes: [used.hash] }
+    const symbol = stablecoins.find(
+      (one) => lowerCaseAddress(sandboxTokenAddresses[one] ?? '0x') === lowerCaseAddress(token),
+    )
+    return {
+      status: symbol !== undefined && state.countPermits(symbol, owner) >= 2n ? 'canceled' : 'unused',
+    }
+  }
+
   function listModules({ accountId, owner }: Wallet): readonly WalletModule[] {
     const status = deployed.has(accountId) ? 'active' : 'pending_deployment'
     const { module, allowances: allowancesAt } = canonicalContracts
@@ -133,6 +149,12 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     authorizationState: async (authorization) => readAuthorization(authorization),
     isAuthorizationOver: async (authorization, validBefore) => {
       const { status } = readAuthorization(authorization)
+      return status === 'canceled' || (status === 'unused' && clock() >= validBefore)
+    },
+    uptoSupport: async () => 'supported',
+    permitState: async (permit) => readPermit(permit),
+    isPermitOver: async (permit, validBefore) => {
+      const { status } = readPermit(permit)
       return status === 'canceled' || (status === 'unused' && clock() >= validBefore)
     },
     transaction: async (hash) => state.transaction(hash),

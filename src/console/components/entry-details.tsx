@@ -118,6 +118,13 @@ function ReceiptFacts({ entry, agent, decision }: Shown & { readonly decision: D
             <Untrusted>{memo}</Untrusted>
           </Fact>
         )}
+        {entry.task !== null && (
+          <Fact name="Task">
+            <Link href={`/activity?task=${encodeURIComponent(entry.task)}`}>
+              <Untrusted>{entry.task}</Untrusted>
+            </Link>
+          </Fact>
+        )}
         {amount !== null && (
           <Fact name="Amount">
             {formatDecimal(amount)} {entry.asset}

@@ -65,6 +65,7 @@ const statuses: Readonly<Record<string, { word: string; kind: ChipKind | 'quiet'
   active: { word: 'Active', kind: 'good', icon: 'check' },
   paused: { word: 'Stopped', kind: 'bad', icon: 'stop' },
   revoked: { word: 'Revoked', kind: 'plain' },
+  ended: { word: 'Ended', kind: 'plain' },
   pending: { word: 'Pending', kind: 'warn', icon: 'clock' },
   completed: { word: 'Done', kind: 'quiet', icon: 'check' },
   failed: { word: 'Failed', kind: 'bad', icon: 'close' },

@@ -35,6 +35,7 @@ const allChains = [
   'ethereum',
   'solana',
 ] as const
+const repeatSpans = ['60', '600', '3600', '86400'] as const
 const cooldowns = ['600', '3600', '86400', '604800'] as const
 const answerTimes = ['900', '3600', '14400', '86400', '604800'] as const
 
@@ -129,7 +130,15 @@ export function PolicyEditor({
 /** True if a rule of the folded part is in use, so that it is never hidden. */
 function hasMore(draft: PolicyDraft): boolean {
   const { assets, chains, sellers, shops, symbols, windows } = draft
-  const texts = [draft.sellersNever, draft.shopsNever, draft.symbolsNever, draft.from, draft.until]
+  const texts = [
+    draft.sellersNever,
+    draft.recordPercent,
+    draft.shopsNever,
+    draft.symbolsNever,
+    draft.from,
+    draft.until,
+  ]
+  if (draft.unknownSellers !== 'allow') return true
   const counts = [draft.dailyCount, draft.weeklyCount, draft.monthlyCount, draft.totalCount]
   return (
     [assets, chains, sellers, shops, symbols, windows].some((one) => one !== null) ||
@@ -220,6 +229,9 @@ type TextField =
   | 'weeklyCount'
   | 'monthlyCount'
   | 'totalCount'
+  | 'repeatCount'
+  | 'recordPercent'
+  | 'recordOf'
 
 function UsdField({ field, label, draft, problems, set }: ClauseProps & { field: TextField; label: string }) {
   return (
@@ -524,7 +536,17 @@ function AnyOrSome({
 
 function Sellers(props: ClauseProps) {
   return (
-    <Clause label="Sellers" problem={first(props.problems, 'sellers', 'sellersNever')}>
+    <Clause
+      label="Sellers"
+      problem={first(
+        props.problems,
+        'sellers',
+        'sellersNever',
+        'recordPercent',
+        'recordOf',
+        'unknownSellers',
+      )}
+    >
       <Lists
         {...props}
         allow="sellers"
@@ -535,8 +557,29 @@ function Sellers(props: ClauseProps) {
         neverWords="Never from these websites"
         example="https://api.example.com or *.example.com"
       />
+      <div class="sentence">
+        Only if it delivered <CountField {...props} field="recordPercent" label="Percent delivered" /> % of
+        its last <CountField {...props} field="recordOf" label="Purchases of a record" /> paid purchases.
+      </div>
+      <div class="sentence">
+        <select
+          class="input"
+          aria-label="Sellers not known so well"
+          value={props.draft.unknownSellers}
+          onChange={(event) => props.set({ unknownSellers: readUnknown(event.currentTarget.value) })}
+        >
+          <option value="allow">Allow</option>
+          <option value="ask">Ask me about</option>
+          <option value="deny">Refuse</option>
+        </select>{' '}
+        sellers that are not known so well.
+      </div>
     </Clause>
   )
+}
+
+function readUnknown(value: string): PolicyDraft['unknownSellers'] {
+  return value === 'ask' || value === 'deny' ? value : 'allow'
 }
 
 function Shops(props: ClauseProps) {
@@ -595,16 +638,35 @@ function CountField({
 }
 
 function HowOften(props: ClauseProps) {
+  const { draft, set } = props
   return (
     <Clause
       label="How often"
-      problem={first(props.problems, 'dailyCount', 'weeklyCount', 'monthlyCount', 'totalCount')}
+      problem={first(
+        props.problems,
+        'dailyCount',
+        'weeklyCount',
+        'monthlyCount',
+        'totalCount',
+        'repeatCount',
+        'repeatSpan',
+      )}
     >
       <div class="sentence">
         At most <CountField {...props} field="dailyCount" label="Payments a day" /> payments a day,{' '}
         <CountField {...props} field="weeklyCount" label="Payments a week" /> a week,{' '}
         <CountField {...props} field="monthlyCount" label="Payments a month" /> a month and{' '}
         <CountField {...props} field="totalCount" label="Payments in total" /> in total.
+      </div>
+      <div class="sentence">
+        The same payment at most <CountField {...props} field="repeatCount" label="Equal payments" /> times in{' '}
+        <SpanSelect
+          label="Span of equal payments"
+          options={repeatSpans}
+          value={draft.repeatSpan}
+          choose={(repeatSpan) => set({ repeatSpan })}
+        />
+        ; then it stops and asks me.
       </div>
     </Clause>
   )

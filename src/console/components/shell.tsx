@@ -296,7 +296,7 @@ function StopAll({ close, start }: { readonly close: () => void; readonly start:
   const active = loadedValue(state)?.keys.filter(({ status }) => status === 'active') ?? []
   const stopped = stoppedAgents(loadedValue(state)?.keys ?? []).length
   // A list that is missing, old or cut proves nothing: stopping is offered whenever an agent may be active.
-  const isWhole = state.status === 'ready' && state.error === null && state.value.nextCursor === null
+  const isWhole = state.status === 'ready' && state.error === null && state.value.isWhole
   const isLive = connection.value.status === 'live'
   if (isWhole && isLive && active.length === 0)
     return (

@@ -11,11 +11,11 @@ import { ActionButton, Dialog, DialogButtons } from './controls.tsx'
 import { toast } from './messages.tsx'
 import { Untrusted } from './quote.tsx'
 
-/** Agents that are stopped, the newest stop first. */
+/** Agents that are stopped themselves, not only with one above them; the newest stop first. */
 export function stoppedAgents(keys: readonly Agent[]): readonly Agent[] {
   const at = ({ pausedAt }: Agent) => pausedAt ?? ''
   return keys
-    .filter(({ status }) => status === 'paused')
+    .filter(({ status, path, pausedAt }) => status === 'paused' && (path.length === 0 || pausedAt !== null))
     .sort((one, other) => at(other).localeCompare(at(one)))
 }
 

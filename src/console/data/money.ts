@@ -1,5 +1,5 @@
 /** Balances, agents with their budgets, and approvals. Shared by the pages. */
-import type { Approval, Decision } from '../../client/operations.ts'
+import type { Agent, Approval, Decision } from '../../client/operations.ts'
 import { bursar } from './gateway.ts'
 import { resource, resourceById } from './resource.ts'
 
@@ -15,12 +15,9 @@ export const accounts = resource(() => bursar.banking.list(), ['deposit.'])
 /** People and companies that the account pays out to. */
 export const recipients = resource(() => bursar.banking.recipients.list({ limit: 100 }), ['payout.'])
 export const cards = resource(() => bursar.cards.list(), ['card.'])
-export const agents = resource(() => bursar.agents.keys.list({ limit: 100, include: 'api_keys' }), spends)
+export const agents = resource(() => readKeys({}), spends)
 /** Agents and API keys that were revoked. They stay readable. */
-export const endedAgents = resource(
-  () => bursar.agents.keys.list({ limit: 100, include: 'api_keys', status: 'revoked' }),
-  ['key.'],
-)
+export const endedAgents = resource(() => readKeys({ status: 'revoked' }), ['key.'])
 export const ownerCap = resource(() => bursar.agents.policy.get(), spends)
 /** Pending ones are read by themselves: however many were decided or withdrawn since, none is pushed out of sight. */
 export const approvals = resource(async () => {
@@ -41,10 +38,30 @@ async function readPending(): Promise<readonly Approval[]> {
   return read
 }
 
+/** Keys of a run may be many, and are newer than the agent above them, which must not be missing. */
+const MAX_KEYS = 500
+
+/** @property isWhole false: there are more. */
+interface Keys {
+  readonly keys: readonly Agent[]
+  readonly isWhole: boolean
+}
+
+async function readKeys(filter: { readonly status?: 'revoked' }): Promise<Keys> {
+  const keys: Agent[] = []
+  for await (const key of bursar.agents.keys.list({ ...filter, limit: 100, include: 'api_keys' })) {
+    keys.push(key)
+    if (keys.length >= MAX_KEYS) return { keys, isWhole: false }
+  }
+  return { keys, isWhole: true }
+}
+
 /** The newest entries; the activity page reads its own pages. */
 export const latestActivity = resource(() => bursar.activity.list({ limit: 8 }), [...moves, 'decision.'])
 
 export const agentById = resourceById((id) => bursar.agents.keys.get({ id }), spends)
+/** An agent with all keys below it. */
+export const treeById = resourceById((id) => bursar.agents.keys.tree({ id }), spends)
 export const usageById = resourceById((id) => bursar.agents.keys.usage({ id }), spends)
 export const approvalById = resourceById((id) => bursar.approvals.get({ id }), ['approval.'])
 /** The newest decisions on a key's spends. */

@@ -12,6 +12,8 @@ export interface StatementFilter {
   readonly direction?: ActivityEntry['direction']
   readonly status?: ActivityEntry['status']
   readonly agentId?: string
+  /** Label of the task. */
+  readonly task?: string
   readonly search?: string
   /** Start, ISO 8601 UTC. */
   readonly from?: string

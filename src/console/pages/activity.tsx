@@ -145,6 +145,21 @@ export function ActivityPage() {
             ]}
           />
         </div>
+        {/* Beside the other filters it could be out of sight on a phone. */}
+        {filter.task !== undefined && (
+          <button
+            class="filter filter--own"
+            type="button"
+            aria-pressed="true"
+            aria-label={`Task ${filter.task}: show all tasks`}
+            onClick={() => set('task', '')}
+          >
+            <span class="trim">
+              Task <Untrusted>{filter.task}</Untrusted>
+            </span>
+            <Icon name="close" small />
+          </button>
+        )}
         <section class="panel" aria-label="Statement">
           {statement.status === 'loading' && <SkeletonRows rows={6} />}
           {statement.status === 'failed' && (
@@ -192,6 +207,7 @@ export function ActivityPage() {
 function parseFilter(params: URLSearchParams): StatementFilter {
   const [kind, direction, agentId] = [params.get('kind'), params.get('direction'), params.get('agentId')]
   const search = params.get('search')
+  const task = params.get('task')
   const since = params.get('since')
   const status = statuses.find((one) => one === params.get('status'))
   const known = Object.keys(kinds).find((one): one is ActivityEntry['kind'] => one === kind)
@@ -201,6 +217,7 @@ function parseFilter(params: URLSearchParams): StatementFilter {
     ...(direction === 'in' || direction === 'out' ? { direction } : {}),
     ...(status === undefined ? {} : { status }),
     ...(agentId === null ? {} : { agentId }),
+    ...(task === null ? {} : { task }),
     ...(search === null ? {} : { search }),
     ...(days === null ? {} : { from: findStart(days) }),
   }
@@ -389,7 +406,14 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
               </span>
             </span>
             <span class="item__sub trim">
-              {clock} · {describeKind(entry)}
+              {clock} ·{' '}
+              {entry.task !== null && (
+                <>
+                  <Untrusted>{entry.task}</Untrusted>
+                  {' · '}
+                </>
+              )}
+              {describeKind(entry)}
               {entry.memo !== null && (
                 <>
                   {' · “'}

@@ -5,6 +5,7 @@ import { ConnectAgent } from '../components/connect-agent.tsx'
 import { Field } from '../components/controls.tsx'
 import { useTitle } from '../components/panel.tsx'
 import { PolicyEditor } from '../components/policy-editor.tsx'
+import { Steps } from '../components/steps.tsx'
 import { agents } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { draftPreset, type PolicyDraft, presets } from '../words/policy-draft.ts'
@@ -32,7 +33,6 @@ export function AgentNewPage() {
     scrollTo(0, 0)
     heading.current?.focus({ preventScroll: true })
   }
-  const at = steps.findIndex(([one]) => one === step)
   return (
     <>
       <div class="pagehead">
@@ -42,21 +42,7 @@ export function AgentNewPage() {
           </h1>
         </div>
       </div>
-      <ol class="steps">
-        {steps.map(([one, words], position) => (
-          <li key={one} class={position < at ? 'is-done' : undefined}>
-            <button
-              type="button"
-              aria-current={one === step ? 'step' : undefined}
-              disabled={position > at}
-              onClick={() => move(one)}
-            >
-              <i>{position + 1}</i>
-              <span>{words}</span>
-            </button>
-          </li>
-        ))}
-      </ol>
+      <Steps steps={steps} current={step} go={move} />
       {step === 'who' && <Who name={name} rename={rename} next={() => move('policy')} />}
       {step === 'policy' && (
         <PolicyEditor

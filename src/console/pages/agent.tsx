@@ -1,14 +1,15 @@
 /** One agent: stop it, see what it spent, what it may do, and why each decision fell. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { useParams } from 'wouter-preact'
-import type { Agent } from '../../client/operations.ts'
+import { Link, useParams } from 'wouter-preact'
+import type { Agent, Policy } from '../../client/operations.ts'
 import { AgentAccess } from '../components/agent-access.tsx'
 import { Figure } from '../components/amount.tsx'
-import { BudgetBurn, Burn } from '../components/burn.tsx'
+import { Bar, BarLegend, BudgetBurn, Burn } from '../components/burn.tsx'
 import { type DayBar, Days, HBars } from '../components/charts.tsx'
 import { ActionButton, Dialog, DialogButtons, Field, Segments } from '../components/controls.tsx'
 import { DecisionRow } from '../components/decision.tsx'
+import { Delegate } from '../components/delegate.tsx'
 import { Icon } from '../components/icon.tsx'
 import { AgentGlyph, Chip, Status } from '../components/marks.tsx'
 import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
@@ -16,13 +17,16 @@ import { MissingObject } from '../components/missing.tsx'
 import { Columns, Panel, useTitle } from '../components/panel.tsx'
 import { PolicyEditor } from '../components/policy-editor.tsx'
 import { Untrusted } from '../components/quote.tsx'
+import { RunTree } from '../components/run-tree.tsx'
 import { PolicyWords } from '../components/sentence.tsx'
 import { now } from '../data/clock.ts'
 import { bursar, isProblem, withProof } from '../data/gateway.ts'
 import { agentById, agents, decisionsById, endedAgents, usageById } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
+import { findLeast, nameState, splitLeft } from '../words/delegation.ts'
+import { emptyDelegation } from '../words/delegation-draft.ts'
 import { digits } from '../words/digits.ts'
-import { addDecimals, formatUsd } from '../words/money.ts'
+import { addDecimals, compareDecimals, formatUsd } from '../words/money.ts'
 import { count, isAddress, shortAddress } from '../words/names.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
 import { nameCategory, nameConnection } from '../words/policy.ts'
@@ -34,7 +38,7 @@ import {
   toDraft,
   toPolicy,
 } from '../words/policy-draft.ts'
-import { formatDay, formatSpan, formatWhen } from '../words/time.ts'
+import { formatDay, formatMoment, formatSpan, formatWhen } from '../words/time.ts'
 
 export function AgentPage() {
   const { id = '' } = useParams<{ id: string }>()
@@ -66,21 +70,52 @@ async function show(agent: Agent): Promise<void> {
 
 function View({ agent }: { readonly agent: Agent }) {
   const [isEditing, edit] = useState(false)
+  const [isDelegating, delegate] = useState(false)
+  // Kept while the form is closed, so that a way back loses nothing.
+  const [draft, change] = useState(emptyDelegation)
   const isEnded = agent.status === 'revoked'
+  const policy = readPolicy(agent.policy)
   if (isEditing) return <Editing agent={agent} close={() => edit(false)} />
+  if (isDelegating && policy !== null)
+    return (
+      <Delegate
+        agent={agent}
+        policy={policy}
+        draft={draft}
+        change={change}
+        close={() => delegate(false)}
+        done={() => change(emptyDelegation)}
+      />
+    )
+  const mayDelegate =
+    policy !== null && nameState(agent, now()) === 'running' && agent.path.length < MAX_DEPTH
   return (
     <>
+      <Path agent={agent} />
       <Head agent={agent} edit={() => edit(true)} />
       {isEnded && (
         <div class="banner" role="status">
           <Icon name="lock" />
-          <span class="grow">This agent was revoked. It cannot spend any more; its history stays here.</span>
+          <span class="grow">
+            {agent.path.length === 0
+              ? 'This agent was revoked. It cannot spend any more; its history stays here.'
+              : 'This agent has ended. It cannot spend any more; its history stays here.'}
+          </span>
+        </div>
+      )}
+      {isHeldAbove(agent) && (
+        <div class="banner banner--warn" role="status">
+          <Icon name="clock" />
+          <span class="grow">
+            An agent above it is stopped, so it spends nothing until that one starts again.
+          </span>
         </div>
       )}
       <Columns
         main={
           <>
             <Left agent={agent} />
+            <RunTree agent={agent} delegate={mayDelegate ? () => delegate(true) : null} />
             <ByDay agent={agent} />
             <Shares agent={agent} />
             <Decisions agentId={agent.agentId} />
@@ -96,6 +131,39 @@ function View({ agent }: { readonly agent: Agent }) {
         }
       />
     </>
+  )
+}
+
+/** Generations below a root. The last cannot delegate. */
+const MAX_DEPTH = 4
+
+/** True if it is stopped only because one above it is. */
+function isHeldAbove({ status, path, pausedAt }: Agent): boolean {
+  return status === 'paused' && path.length > 0 && pausedAt === null
+}
+
+/** The agents above a delegated one, root first. */
+function Path({ agent: { path, name } }: { readonly agent: Agent }) {
+  if (path.length === 0) return null
+  return (
+    <nav class="path" aria-label="Agents above it">
+      <ol>
+        {path.map((above) => (
+          <li key={above.agentId}>
+            <Link class="trim" href={`/agents/${above.agentId}`}>
+              <Untrusted>{shortText(above.name)}</Untrusted>
+            </Link>
+            <Icon name="right" small />
+          </li>
+        ))}
+        <li aria-current="page">
+          <span class="trim">
+            <Untrusted>{shortText(name)}</Untrusted>
+          </span>
+        </li>
+      </ol>
+      <p>The limits of those above hold too.</p>
+    </nav>
   )
 }
 
@@ -142,7 +210,7 @@ function Head({ agent, edit }: { readonly agent: Agent; readonly edit: () => voi
             <ActionButton key="stop" kind="stop" icon="stop" run={stop} busy="Stopping">
               Stop
             </ActionButton>
-          ) : (
+          ) : isHeldAbove(agent) ? null : (
             <ActionButton key="start" kind="primary" icon="play" run={start} busy="Starting">
               Start again
             </ActionButton>
@@ -184,7 +252,7 @@ function RenameDialog({ agent, close }: { readonly agent: Agent; readonly close:
 
 /** Remaining budgets of today, this week and this month. */
 function Left({ agent }: { readonly agent: Agent }) {
-  const { usage, status } = agent
+  const { usage, setAside, status, path } = agent
   const policy = readPolicy(agent.policy)
   if (policy === null || usage.remaining === null)
     return (
@@ -196,43 +264,138 @@ function Left({ agent }: { readonly agent: Agent }) {
       </Panel>
     )
   const isOff = status !== 'active'
-  const limit = addDecimals(usage.used, usage.remaining)
-  const maxCount = policy.dailyBudget.maxCount
+  const isDelegated = path.length > 0
   const seconds = Math.max(0, (Date.parse(usage.resetsAt) - now().getTime()) / 1000)
+  const spans = [
+    ['This week, until Monday', 'this week', usage.week],
+    ['This month', 'this month', usage.month],
+    ['In total', 'in total', usage.total],
+  ] as const
+  // A run is short: what has no limit of its own says nothing about it.
+  const shown = spans.filter(
+    ([, span, { remaining }]) => remaining !== null || (!isDelegated && span !== 'in total'),
+  )
   return (
     <section class="panel" aria-labelledby="left">
       <div class="panel__body stack stack--loose">
         <div class="stack stack--tight">
           <div class="row row--wide">
             <h2 class="stat__name" id="left">
-              {isOff ? 'Left today, if it were active' : 'Left today'}
+              {isDelegated
+                ? isOff
+                  ? 'Left now, if it were active'
+                  : 'Left now'
+                : isOff
+                  ? 'Left today, if it were active'
+                  : 'Left today'}
             </h2>
-            <span class="small faint num">Full again in {formatSpan(seconds)}</span>
+            {!isDelegated && <span class="small faint num">Full again in {formatSpan(seconds)}</span>}
           </div>
-          <Figure usd={usage.remaining} />
-          <Burn
-            left={usage.remaining}
-            limit={limit}
-            isBig
-            isOff={isOff}
-            label={`${formatUsd(usage.remaining)} of ${formatUsd(limit)} left today`}
-            words={`${formatUsd(usage.used)} of ${formatUsd(limit)} spent`}
-            end={
-              maxCount === undefined
-                ? count(usage.count, 'payment')
-                : `${count(usage.count, 'payment')} of at most ${maxCount.toLocaleString(undefined, digits)}`
-            }
-          />
+          {isDelegated ? <LeastOnPath agent={agent} /> : <Today agent={agent} policy={policy} />}
         </div>
         <div class="cols cols--even">
-          <Period name="This week, until Monday" span="this week" part={usage.week} isOff={isOff} />
-          <Period name="This month" span="this month" part={usage.month} isOff={isOff} />
+          {isDelegated && (
+            <Period
+              name={`Today, full again in ${formatSpan(seconds)}`}
+              span="today"
+              part={usage}
+              aside={setAside}
+              isOff={isOff}
+            />
+          )}
+          {shown.map(([name, span, part]) => (
+            <Period key={span} name={name} span={span} part={part} aside={setAside} isOff={isOff} />
+          ))}
         </div>
-        {usage.total.remaining !== null && (
-          <Period name="In total" span="in total" part={usage.total} isOff={isOff} />
-        )}
       </div>
     </section>
+  )
+}
+
+/** The figure of today and its bar, with the part that is set aside for keys below. */
+function Today({ agent, policy }: { readonly agent: Agent; readonly policy: Policy }) {
+  const { usage, setAside, status } = agent
+  const isOff = status !== 'active'
+  const remaining = usage.remaining ?? '0'
+  const limit = addDecimals(usage.used, remaining)
+  const { left, aside } = splitLeft(remaining, setAside)
+  const isSplit = compareDecimals(aside, '0') > 0
+  const maxCount = policy.dailyBudget.maxCount
+  const payments =
+    maxCount === undefined
+      ? count(usage.count, 'payment')
+      : `${count(usage.count, 'payment')} of at most ${maxCount.toLocaleString(undefined, digits)}`
+  return (
+    <>
+      <Figure usd={left} />
+      {isSplit ? (
+        <>
+          <div class="burn burn--big">
+            <Bar
+              left={left}
+              aside={aside}
+              limit={limit}
+              isOff={isOff}
+              label={`${formatUsd(left)} of ${formatUsd(limit)} left today, ${formatUsd(aside)} set aside for agents below it`}
+            />
+          </div>
+          <BarLegend
+            parts={[
+              ['left', 'Left', left],
+              ['aside', 'Set aside below', aside],
+              ['spent', 'Spent', usage.used],
+            ]}
+          />
+          <p class="small faint num">
+            {payments} · {formatUsd(limit)} a day
+          </p>
+        </>
+      ) : (
+        <Burn
+          left={left}
+          limit={limit}
+          isBig
+          isOff={isOff}
+          label={`${formatUsd(left)} of ${formatUsd(limit)} left today`}
+          words={`${formatUsd(usage.used)} of ${formatUsd(limit)} spent`}
+          end={payments}
+        />
+      )}
+    </>
+  )
+}
+
+/** The limit that a delegated agent meets first, and whose it is. */
+function LeastOnPath({ agent }: { readonly agent: Agent }) {
+  const usage = useResource(usageById(agent.agentId))
+  if (usage.status === 'loading') return <span class="bone bone--fig" />
+  const least = usage.status === 'ready' ? findLeast(usage.value.limits ?? []) : undefined
+  if (least === undefined)
+    return (
+      <>
+        <Figure usd={agent.usage.remaining ?? '0'} />
+        <p class="small soft">Of its own budget today. Those above it may have less left.</p>
+      </>
+    )
+  const holder = agent.path.find(({ agentId }) => agentId === least.agentId)
+  return (
+    <>
+      <Figure usd={least.usd} />
+      <p class="small soft">
+        {holder === undefined ? (
+          <>
+            Its own budget <b>{least.span}</b> is the least on its path.
+          </>
+        ) : (
+          <>
+            <Link href={`/agents/${holder.agentId}`}>
+              <Untrusted>{shortText(holder.name)}</Untrusted>
+            </Link>{' '}
+            has the least on its path: this is what is left there <b>{least.span}</b>.
+          </>
+        )}
+      </p>
+    </>
   )
 }
 
@@ -240,10 +403,12 @@ function Period({
   name,
   span,
   part,
+  aside,
   isOff,
 }: {
   readonly name: string
   readonly span: string
+  readonly aside: string
   readonly part: { readonly used: string; readonly remaining: string | null }
   readonly isOff: boolean
 }) {
@@ -255,7 +420,7 @@ function Period({
           <b>{formatUsd(part.used)}</b> spent, without a limit of its own
         </span>
       ) : (
-        <BudgetBurn used={part.used} left={part.remaining} span={span} isOff={isOff} />
+        <BudgetBurn used={part.used} left={part.remaining} aside={aside} span={span} isOff={isOff} />
       )}
     </div>
   )
@@ -428,11 +593,24 @@ function MayDo({ agent, edit }: { readonly agent: Agent; readonly edit: (() => v
 }
 
 function Connects({ agent }: { readonly agent: Agent }) {
-  const { connection, agentId, keyId, createdAt, expiresAt, firstUsedAt } = agent
+  const { connection, agentId, keyId, createdAt, expiresAt, firstUsedAt, task, earmarked, path } = agent
   const facts: readonly (readonly [string, ComponentChildren])[] = [
     ['By', nameConnection(connection)],
     ['Since', formatDay(createdAt)],
-    ...(expiresAt === null ? [] : [['Until', formatDay(expiresAt)] as const]),
+    ...(expiresAt === null
+      ? []
+      : [['Until', path.length === 0 ? formatDay(expiresAt) : formatMoment(expiresAt)] as const]),
+    ...(task === null
+      ? []
+      : [
+          [
+            'Task',
+            <Link href={`/activity?task=${encodeURIComponent(task)}`}>
+              <Untrusted>{task}</Untrusted>
+            </Link>,
+          ] as const,
+        ]),
+    ...(earmarked === null ? [] : [['Set aside for it', formatUsd(earmarked)] as const]),
     ['First call', firstUsedAt === null ? 'None yet' : formatWhen(firstUsedAt)],
     ['Agent id', <span class="mono small">{agentId}</span>],
     ...(keyId === null ? [] : [['Key', <span class="mono small">{keyId}</span>] as const]),

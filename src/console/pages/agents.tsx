@@ -2,16 +2,18 @@
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { Agent, OwnerCap } from '../../client/operations.ts'
-import { AgentRow } from '../components/agent-row.tsx'
+import { AgentGroupRow } from '../components/agent-row.tsx'
 import { BudgetBurn } from '../components/burn.tsx'
 import { ActionButton, Dialog, DialogButtons, Field, MoneyInput } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
 import { StartAgain, stoppedAgents } from '../components/start-again.tsx'
+import { now } from '../data/clock.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { agents, endedAgents, ownerCap } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
+import { groupAgents, nameState } from '../words/delegation.ts'
 import { formatUsd, isAmount } from '../words/money.ts'
 import { formatWhen } from '../words/time.ts'
 
@@ -48,13 +50,18 @@ export function AgentsPage() {
 }
 
 function Lists({ keys, ended }: { readonly keys: readonly Agent[]; readonly ended: readonly Agent[] }) {
-  const active = keys.filter(({ status }) => status === 'active')
   const stopped = stoppedAgents(keys)
   const [isStarting, start] = useState(false)
-  const over = [...stopped, ...ended.filter(({ agentId }) => !keys.some((key) => key.agentId === agentId))]
+  const groups = groupAgents([
+    ...keys,
+    ...ended.filter(({ agentId }) => !keys.some((key) => key.agentId === agentId)),
+  ])
+  const active = groups.filter(({ agent }) => nameState(agent, now()) === 'running')
+  const over = groups.filter((group) => !active.includes(group))
+  const running = keys.filter((key) => nameState(key, now()) === 'running').length
   return (
     <>
-      <Panel title="Active" more={<span class="small faint num">{active.length}</span>}>
+      <Panel title="Active" more={<span class="small faint num">{running}</span>}>
         {active.length === 0 ? (
           <Empty
             icon="agent"
@@ -69,8 +76,8 @@ function Lists({ keys, ended }: { readonly keys: readonly Agent[]; readonly ende
           </Empty>
         ) : (
           <ul class="rows">
-            {active.map((agent) => (
-              <AgentRow key={agent.agentId} agent={agent} />
+            {active.map((group) => (
+              <AgentGroupRow key={group.agent.agentId} group={group} />
             ))}
           </ul>
         )}
@@ -89,8 +96,8 @@ function Lists({ keys, ended }: { readonly keys: readonly Agent[]; readonly ende
           foot="Revoked agents stay here with their name and history. A budget that was used stays used."
         >
           <ul class="rows">
-            {over.map((agent) => (
-              <AgentRow key={agent.agentId} agent={agent} />
+            {over.map((group) => (
+              <AgentGroupRow key={group.agent.agentId} group={group} />
             ))}
           </ul>
         </Panel>

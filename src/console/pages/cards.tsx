@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { Link, useParams } from 'wouter-preact'
-import type { Card, CardTransaction } from '../../client/operations.ts'
+import type { Card, CardTransaction, ListedCard, SingleUse } from '../../client/operations.ts'
 import { AgentSelect } from '../components/agent-select.tsx'
 import { Amount } from '../components/amount.tsx'
 import { BudgetBurn } from '../components/burn.tsx'
@@ -21,22 +21,25 @@ import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messag
 import { NotReady } from '../components/not-ready.tsx'
 import { Columns, PageHead, Panel, PanelLink } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
+import { useNow } from '../components/use-now.ts'
 import { deployment } from '../data/account.ts'
 import { purchasesOfCard } from '../data/cards.ts'
 import { bursar, withProof } from '../data/gateway.ts'
 import { agents, cards } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { declineInWords, nameCategory } from '../words/cards.ts'
-import { compareDecimals, formatDecimal, formatUsd } from '../words/money.ts'
+import { declineInWords, describeMerchant, nameCategory, singleUseState } from '../words/cards.ts'
+import { compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
 import { chooseHue } from '../words/names.ts'
-import { formatWhen } from '../words/time.ts'
+import { formatLeft, formatWhen } from '../words/time.ts'
 
 export function CardsPage() {
   const state = useResource(cards)
   const { id } = useParams<{ id?: string }>()
   const [isAdding, setAdding] = useState(false)
   const shown = loadedValue(state)?.cards ?? []
-  const chosen = shown.find((card) => card.id === id) ?? shown[0]
+  const lasting = shown.filter((card) => !isOver(card))
+  const over = shown.filter(isOver)
+  const chosen = shown.find((card) => card.id === id) ?? lasting[0] ?? shown[0]
   const owed = loadedValue(state)?.owed ?? []
   return (
     <>
@@ -68,10 +71,11 @@ export function CardsPage() {
       {chosen !== undefined && (
         <>
           <div class="cardgrid">
-            {shown.map((card) => (
+            {lasting.map((card) => (
               <PayCard key={card.id} card={card} isChosen={card.id === chosen.id} />
             ))}
           </div>
+          {over.length > 0 && <Over cards={over} chosenId={chosen.id} />}
           <CardView key={chosen.id} card={chosen} />
         </>
       )}
@@ -80,7 +84,64 @@ export function CardsPage() {
   )
 }
 
-function nameCard(card: Card): string {
+/** A card for one purchase that it has made, or never will. Agents issue many: they are rows, not cards. */
+function isOver({ singleUse }: ListedCard): boolean {
+  return singleUse !== undefined && singleUse.status !== 'open' && singleUse.status !== 'authorized'
+}
+
+function Over({
+  cards: over,
+  chosenId,
+}: {
+  readonly cards: readonly ListedCard[]
+  readonly chosenId: string
+}) {
+  return (
+    <details class="fold" open={over.some(({ id }) => id === chosenId)}>
+      <summary class="linkbtn small">
+        {over.length === 1 ? '1 ended card' : `${over.length} ended cards`} for one purchase
+      </summary>
+      <Panel>
+        <ul class="rows">
+          {over.map((card) => (
+            <OverRow key={card.id} card={card} />
+          ))}
+        </ul>
+      </Panel>
+    </details>
+  )
+}
+
+function OverRow({ card }: { readonly card: ListedCard }) {
+  const agent = useAgent(card.agentId)
+  const { singleUse } = card
+  if (singleUse === undefined) return null
+  return (
+    <li>
+      <Link class="item" href={`/cards/${card.id}`}>
+        <IconGlyph name="card" />
+        <span class="item__main">
+          <span class="item__name">
+            <span class="trim">
+              <Untrusted>{describeMerchant(singleUse.merchant) ?? nameCard(card)}</Untrusted>
+            </span>
+            <span class="faint">•• {card.last4}</span>
+          </span>
+          <span class="item__sub wrap">
+            <Untrusted>{[agent?.name ?? 'Yours', singleUse.task].filter(Boolean).join(' · ')}</Untrusted>
+          </span>
+        </span>
+        <span class="item__end">
+          <span class="num">{formatUsd(singleUse.amount)}</span>
+          <span class="small faint">{singleUseState(singleUse.status)}</span>
+        </span>
+      </Link>
+    </li>
+  )
+}
+
+function nameCard(card: ListedCard): string {
+  if (card.nickname === null && card.singleUse !== undefined) return 'One purchase'
   return card.nickname ?? `${card.type === 'virtual' ? 'Virtual' : 'Physical'} card`
 }
 
@@ -89,7 +150,7 @@ function formatExpiry({ expMonth, expYear }: Pick<Card, 'expMonth' | 'expYear'>)
 }
 
 /** A card as a card. */
-function PayCard({ card, isChosen }: { readonly card: Card; readonly isChosen: boolean }) {
+function PayCard({ card, isChosen }: { readonly card: ListedCard; readonly isChosen: boolean }) {
   const agent = useAgent(card.agentId)
   const look = card.status === 'active' ? [`paycard--${chooseHue(card.id)}`] : ['paycard--frozen']
   return (
@@ -136,7 +197,24 @@ function useAgent(agentId: string | null) {
   return agentId === null ? undefined : keys?.find((key) => key.agentId === agentId)
 }
 
-function CardView({ card }: { readonly card: Card }) {
+function CardView({ card }: { readonly card: ListedCard }) {
+  if (card.singleUse !== undefined)
+    return (
+      <Columns
+        main={
+          <>
+            <OnePurchase card={card} singleUse={card.singleUse} />
+            <Purchases card={card} />
+          </>
+        }
+        side={
+          <>
+            <CardNumber card={card} />
+            {card.status !== 'canceled' && <Ending card={card} />}
+          </>
+        }
+      />
+    )
   return (
     <Columns
       main={
@@ -157,7 +235,63 @@ function CardView({ card }: { readonly card: Card }) {
   )
 }
 
-function Budget({ card }: { readonly card: Card }) {
+/** What a card for one purchase may take, where, and what it was for. */
+function OnePurchase({ card, singleUse }: { readonly card: ListedCard; readonly singleUse: SingleUse }) {
+  const { amount, remaining, merchant, task, expiresAt, status } = singleUse
+  const agent = useAgent(card.agentId)
+  const isOpen = !isOver(card)
+  const now = useNow(isOpen)
+  return (
+    <Panel
+      title={
+        <>
+          <Untrusted>{nameCard(card)}</Untrusted> •• {card.last4}
+        </>
+      }
+      more={<span class="small soft">For one purchase</span>}
+    >
+      <div class="panel__body stack">
+        {isOpen && (
+          <BudgetBurn
+            used={subtractDecimals(amount, remaining)}
+            left={remaining}
+            span="on this card"
+            isOff={card.status !== 'active'}
+          />
+        )}
+        <dl class="facts facts--end">
+          <dt>Kept for it</dt>
+          <dd class="num">{formatUsd(amount)}</dd>
+          <dt>Only at</dt>
+          <dd>
+            <Untrusted>{describeMerchant(merchant) ?? 'Any shop'}</Untrusted>
+          </dd>
+          <dt>Issued by</dt>
+          <dd>
+            <Untrusted>{agent?.name ?? 'You'}</Untrusted>
+          </dd>
+          {task !== null && (
+            <>
+              <dt>Task</dt>
+              <dd>
+                <Link href={`/activity?task=${encodeURIComponent(task)}`}>
+                  <Untrusted>{task}</Untrusted>
+                </Link>
+              </dd>
+            </>
+          )}
+          <dt>{isOpen ? 'Ends' : 'Ended'}</dt>
+          <dd>{isOpen ? `${formatLeft(expiresAt, now)}, or with its purchase` : singleUseState(status)}</dd>
+        </dl>
+        <p class="small faint">
+          The money was set aside when the card was issued. What its purchase does not take returns.
+        </p>
+      </div>
+    </Panel>
+  )
+}
+
+function Budget({ card }: { readonly card: ListedCard }) {
   const agent = useAgent(card.agentId)
   const isFrozen = card.status === 'frozen'
   const freeze = async (isOn: boolean) => {
@@ -472,10 +606,11 @@ function LimitsDialog({ card, close }: { readonly card: Card; readonly close: ()
   )
 }
 
-function Ending({ card }: { readonly card: Card }) {
+function Ending({ card }: { readonly card: ListedCard }) {
   const [isAsking, ask] = useState(false)
   const end = async () => {
-    await bursar.cards.update({ cardId: card.id, status: 'canceled' })
+    if (card.singleUse === undefined) await bursar.cards.update({ cardId: card.id, status: 'canceled' })
+    else await bursar.cards.cancel({ id: card.id })
     await cards.reload()
     toast(`Card ${card.last4} is cancelled.`)
   }

@@ -201,6 +201,7 @@ const spendable: readonly (readonly [
 ])[] = [
   ['wallets:transfer', 'Send stablecoins', ['transfer', 'gasless']],
   ['cards:write', 'Make cards and pay by card', ['card']],
+  ['cards:pay', 'Make cards for one purchase', ['card']],
   ['investing:trade', 'Place orders', ['invest']],
   ['purchases:pay', 'Buy web resources', ['x402']],
   ['fx:pay', 'Buy FX quotes', ['x402']],

@@ -18,6 +18,7 @@ import { now } from '../data/clock.ts'
 import { agents, approvals, latestActivity, ownerCap, portfolio, wallet } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { describeCall, phraseCall } from '../words/calls.ts'
+import { countAgents, groupAgents, isLiving } from '../words/delegation.ts'
 import {
   addDecimals,
   compareDecimals,
@@ -230,7 +231,10 @@ function AgentsPanel() {
         <SkeletonRows />
       </Panel>
     )
-  const shown = state.value.keys.filter(({ status }) => status !== 'revoked')
+  const living = state.value.keys.filter(
+    (key) => key.status !== 'revoked' && (key.path.length === 0 || isLiving(key, now())),
+  )
+  const shown = groupAgents(living)
   const foot =
     cap?.remaining == null
       ? undefined
@@ -251,8 +255,8 @@ function AgentsPanel() {
         </Empty>
       ) : (
         <ul class="rows">
-          {shown.slice(0, 5).map((agent) => (
-            <AgentRow key={agent.agentId} agent={agent} />
+          {shown.slice(0, 5).map(({ agent, children }) => (
+            <AgentRow key={agent.agentId} agent={agent} below={countAgents(children)} />
           ))}
         </ul>
       )}

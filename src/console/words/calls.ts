@@ -91,9 +91,10 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
     partyKind: 'ticker',
     detail: null,
   }),
-  'cards.issue': (input) => ({ ...change('issue a new card'), detail: text(input, 'nickname') }),
+  'cards.issue': describeCard,
   'cards.update': () => change('change a card'),
   'agents.policy': () => change('get another policy'),
+  'agents.resume': () => change('go on after the same payment again and again'),
   'banking.payouts.create': (input) => ({
     verb: 'pay out',
     amount: text(input, 'amount'),
@@ -228,6 +229,24 @@ function describeArrival(input: Input): string | null {
   const [arrives, reference] = [text(input, 'recipientAmount'), text(input, 'reference')]
   const words = arrives === null ? null : `${formatDecimal(arrives)} arrives in the currency of the account`
   return [words, reference].filter((one) => one !== null).join(' · ') || null
+}
+
+/** A card for one purchase names its amount and, if it has one, its merchant. */
+function describeCard(input: Input): CallFacts {
+  const singleUse = record(input.singleUse)
+  if (singleUse === null) return { ...change('issue a new card'), detail: text(input, 'nickname') }
+  const merchant = record(singleUse.merchant) ?? {}
+  const name = text(merchant, 'name')
+  const isOpen = Object.keys(merchant).length === 0
+  return {
+    verb: 'issue a card for one purchase of',
+    amount: text(singleUse, 'amount'),
+    asset: 'USD',
+    preposition: 'at',
+    party: name,
+    partyKind: name === null ? 'none' : 'merchant',
+    detail: isOpen ? 'At any merchant.' : null,
+  }
 }
 
 function describePair(input: Input): string {

@@ -6,6 +6,7 @@ const declines: Readonly<Record<string, string>> = {
   debt_owed: 'The account owes money, so the card is stopped until it is paid.',
   card_frozen: 'The card was frozen.',
   card_canceled: 'The card was cancelled.',
+  card_used: 'The card was for one purchase, which it has made.',
   channel_off: 'This way of paying is switched off on this card.',
   merchant_denied: 'You ruled out this kind of shop on this card.',
   purchase_limit: 'More than the card may pay at a time.',
@@ -25,6 +26,34 @@ const declines: Readonly<Record<string, string>> = {
 
 export function declineInWords(reason: string): string {
   return declines[reason] ?? reason.replaceAll('_', ' ')
+}
+
+const singleUseStates: Readonly<Record<string, string>> = {
+  open: 'Waiting for its purchase',
+  authorized: 'Its purchase is open',
+  used: 'Used',
+  expired: 'Not used in time',
+  canceled: 'Cancelled',
+}
+
+export function singleUseState(status: string): string {
+  return singleUseStates[status] ?? status.replaceAll('_', ' ')
+}
+
+/** `Example Books, Books, in US`; null: any. */
+export function describeMerchant({
+  name,
+  mcc,
+  country,
+}: {
+  readonly name: string | null
+  readonly mcc: string | null
+  readonly country: string | null
+}): string | null {
+  const words = [name, nameCategory(mcc), country === null ? null : `in ${country}`].filter(
+    (word) => word !== null,
+  )
+  return words.length === 0 ? null : words.join(', ')
 }
 
 /** Merchant categories that people meet most (ISO 18245). */

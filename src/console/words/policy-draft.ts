@@ -14,6 +14,10 @@ export interface PolicyDraft {
   readonly weeklyCount: string
   readonly monthlyCount: string
   readonly totalCount: string
+  /** Equal payments within {@link repeatSpan}; empty: no limit. */
+  readonly repeatCount: string
+  /** Seconds. */
+  readonly repeatSpan: string
   readonly categories: readonly string[]
   readonly assets: readonly string[] | null
   readonly chains: readonly string[] | null
@@ -23,6 +27,11 @@ export interface PolicyDraft {
   readonly cooldown: string
   readonly sellers: string | null
   readonly sellersNever: string
+  /** Percent of the latest {@link recordOf} purchases that a seller must have delivered; empty: any. */
+  readonly recordPercent: string
+  readonly recordOf: string
+  /** What is done with sellers of which less is known. */
+  readonly unknownSellers: 'allow' | 'ask' | 'deny'
   readonly shops: string | null
   readonly shopsNever: string
   readonly symbols: string | null
@@ -73,6 +82,13 @@ export const presets = [
 
 const HOUR_SEC = '3600'
 
+/** Equal payments that a preset allows, within ten minutes: more of them are a loop. */
+const PRESET_REPEATS = '5'
+const REPEAT_SEC = '600'
+
+/** Purchases by which a seller is judged, unless the owner says how many. */
+const RECORD_OF = '20'
+
 /** A draft that denies everything until it is filled in. */
 export const emptyDraft: PolicyDraft = {
   perTransaction: '',
@@ -84,6 +100,8 @@ export const emptyDraft: PolicyDraft = {
   weeklyCount: '',
   monthlyCount: '',
   totalCount: '',
+  repeatCount: '',
+  repeatSpan: REPEAT_SEC,
   categories: [],
   assets: null,
   chains: null,
@@ -92,6 +110,9 @@ export const emptyDraft: PolicyDraft = {
   cooldown: '',
   sellers: null,
   sellersNever: '',
+  recordPercent: '',
+  recordOf: RECORD_OF,
+  unknownSellers: 'allow',
   shops: null,
   shopsNever: '',
   symbols: null,
@@ -118,6 +139,7 @@ export function draftPreset({
     weekly,
     monthly,
     above,
+    repeatCount: PRESET_REPEATS,
     categories: ['transfer', 'gasless', 'x402'],
   }
 }
@@ -134,6 +156,8 @@ export function toDraft(policy: Policy): PolicyDraft {
     weeklyCount: String(policy.weeklyBudget?.maxCount ?? ''),
     monthlyCount: String(policy.monthlyBudget?.maxCount ?? ''),
     totalCount: String(policy.totalBudget?.maxCount ?? ''),
+    repeatCount: String(policy.repeatLimit?.count ?? ''),
+    repeatSpan: String(policy.repeatLimit?.perSec ?? REPEAT_SEC),
     categories: policy.categories.allow,
     assets: policy.assets ?? null,
     chains: policy.chains ?? null,
@@ -142,6 +166,9 @@ export function toDraft(policy: Policy): PolicyDraft {
     cooldown: String(counterparties?.newPayeeCooldownSec ?? ''),
     sellers: sellers?.allow?.join('\n') ?? null,
     sellersNever: sellers?.deny?.join('\n') ?? '',
+    recordPercent: toPercent(sellers?.minDelivered?.ratio),
+    recordOf: String(sellers?.minDelivered?.of ?? RECORD_OF),
+    unknownSellers: sellers?.unknown ?? 'allow',
     shops: mcc?.allow?.join(', ') ?? null,
     shopsNever: mcc?.deny?.join(', ') ?? '',
     symbols: symbols?.allow?.join(', ') ?? null,
@@ -160,6 +187,8 @@ export function findProblems(draft: PolicyDraft): DraftProblems {
     [
       ...amountProblems(draft),
       ...countProblems(draft),
+      ...repeatProblems(draft),
+      ...recordProblems(draft),
       ...listProblems(draft),
       ...timeProblems(draft),
     ].filter(([, problem]) => problem !== ''),
@@ -213,6 +242,31 @@ function countProblems(draft: PolicyDraft): readonly Problem[] {
     if (!/^[1-9]\d{0,5}$|^1000000$/.test(text)) return [field, 'A whole number from 1 to 1,000,000.']
     return [field, draft[budget] === '' ? 'It needs an amount beside it.' : '']
   })
+}
+
+function repeatProblems({ repeatCount, repeatSpan }: PolicyDraft): readonly Problem[] {
+  const isCount = repeatCount === '' || /^[1-9]\d{0,2}$|^1000$/.test(repeatCount)
+  return [
+    ['repeatCount', isCount ? '' : 'A whole number from 1 to 1,000.'],
+    ['repeatSpan', isSpan(repeatSpan, 1, 2_592_000) ? '' : 'From 1 second to 30 days.'],
+  ]
+}
+
+function recordProblems({ recordPercent, recordOf, unknownSellers, above }: PolicyDraft): readonly Problem[] {
+  const isPercent = /^\d{1,3}(\.\d{1,4})?$/.test(recordPercent) && Number(recordPercent) > 0
+  return [
+    [
+      'recordPercent',
+      recordPercent === '' || (isPercent && Number(recordPercent) <= 100)
+        ? ''
+        : 'More than 0, up to 100 percent.',
+    ],
+    ['recordOf', /^([1-9]\d?|100)$/.test(recordOf) ? '' : 'From 1 to 100 purchases.'],
+    [
+      'unknownSellers',
+      unknownSellers === 'ask' && above === '' ? 'It asks only if you say above which amount it asks.' : '',
+    ],
+  ]
 }
 
 const formats = {
@@ -291,12 +345,23 @@ export function toPolicy(draft: PolicyDraft, base: Policy | null = null): Policy
     weeklyBudget: draft.weekly === '' ? undefined : toBudget(draft.weekly, draft.weeklyCount),
     monthlyBudget: draft.monthly === '' ? undefined : toBudget(draft.monthly, draft.monthlyCount),
     totalBudget: draft.total === '' ? undefined : toBudget(draft.total, draft.totalCount),
+    repeatLimit:
+      draft.repeatCount === ''
+        ? undefined
+        : { count: Number(draft.repeatCount), perSec: Number(draft.repeatSpan) },
     categories: { allow: draft.categories },
     counterparties: omitEmpty({
       ...toLists(payees, draft.payeesNever),
       newPayeeCooldownSec: draft.cooldown === '' ? undefined : Number(draft.cooldown),
     }),
-    sellers: omitEmpty(toLists(sellers, draft.sellersNever)),
+    sellers: omitEmpty({
+      ...toLists(sellers, draft.sellersNever),
+      minDelivered: toRecord(draft, base),
+      unknown:
+        draft.unknownSellers === (base?.sellers?.unknown ?? 'allow')
+          ? base?.sellers?.unknown
+          : draft.unknownSellers,
+    }),
     assets: draft.assets ?? undefined,
     chains: draft.chains ?? undefined,
     mcc: omitEmpty(toLists(shops, draft.shopsNever)),
@@ -314,6 +379,19 @@ export function toPolicy(draft: PolicyDraft, base: Policy | null = null): Policy
 export function readPolicy(policy: Readonly<Record<string, unknown>> | null): Policy | null {
   // The answer's schema leaves the policy open; the gateway stores none but checked ones.
   return policy as Policy | null
+}
+
+function toPercent(ratio: number | undefined): string {
+  return ratio === undefined ? '' : String(Number((ratio * 100).toFixed(4)))
+}
+
+/** A ratio that was not touched stays as it is, so that saving changes nothing by itself. */
+function toRecord({ recordPercent, recordOf }: PolicyDraft, base: Policy | null) {
+  if (recordPercent === '') return undefined
+  const before = base?.sellers?.minDelivered?.ratio
+  const ratio =
+    before !== undefined && toPercent(before) === recordPercent ? before : Number(recordPercent) / 100
+  return { of: Number(recordOf), ratio }
 }
 
 function toBudget(max: string, maxCount: string) {
@@ -353,7 +431,7 @@ export function deriveScopes(categories: readonly string[]) {
     'wallets:read' as const,
     'events:read' as const,
     ...(has('transfer') || has('gasless') ? (['wallets:transfer'] as const) : []),
-    ...(has('card') ? (['cards:read', 'cards:write'] as const) : []),
+    ...(has('card') ? (['cards:read', 'cards:write', 'cards:pay'] as const) : []),
     ...(has('x402') ? (['purchases:pay', 'fx:pay'] as const) : []),
     ...(has('invest') ? (['investing:read', 'investing:trade'] as const) : []),
     ...(has('swap') ? (['swaps:quote'] as const) : []),

@@ -110,6 +110,7 @@ export function describePolicy(policy: Policy): readonly Sentence[] {
     describeAmounts(policy),
     describeWays(policy),
     ...describeCounts(policy),
+    ...describeRepeats(policy),
     ...describeApproval(policy),
     ...describePayees(policy),
     ...describeMerchants(policy),
@@ -163,6 +164,18 @@ function describeCounts({
   return known.length === 0 ? [] : [sentence`At most ${list(known)}.`]
 }
 
+function describeRepeats({ repeatLimit }: Policy): readonly Sentence[] {
+  if (repeatLimit === undefined) return []
+  const { count, perSec } = repeatLimit
+  return [
+    sentence`The same payment at most ${countTimes(count)} in ${formatLongSpan(perSec)}; then it stops and asks you.`,
+  ]
+}
+
+function countTimes(count: number): string {
+  return count === 1 ? 'once' : `${formatNumber(count)} times`
+}
+
 const DEFAULT_TTL_SEC = 86_400
 
 function describeApproval({ approval }: Policy): readonly Sentence[] {
@@ -191,7 +204,29 @@ function describePayees({ counterparties, sellers }: Policy): readonly Sentence[
     ...(sellers?.deny === undefined || sellers.deny.length === 0
       ? []
       : [sentence`Never from ${some(sellers.deny)}.`]),
+    ...describeRecord(sellers),
   ]
+}
+
+function describeRecord(sellers: Policy['sellers']): readonly Sentence[] {
+  const { minDelivered, unknown } = sellers ?? {}
+  const fewer = minDelivered === undefined ? 'nothing' : 'less'
+  return [
+    ...(minDelivered === undefined
+      ? []
+      : [
+          sentence`A seller must have delivered ${formatPercent(minDelivered.ratio)} of its last ${formatNumber(minDelivered.of)} paid purchases.`,
+        ]),
+    ...(unknown === 'ask'
+      ? [sentence`It ${'asks you'} about sellers of which ${fewer} is known.`]
+      : unknown === 'deny'
+        ? [sentence`It buys ${'nothing'} from sellers of which ${fewer} is known.`]
+        : []),
+  ]
+}
+
+function formatPercent(ratio: number): string {
+  return `${Number((ratio * 100).toFixed(1))} %`
 }
 
 function describeMerchants({ mcc, symbols }: Policy): readonly Sentence[] {
@@ -275,10 +310,18 @@ const ruleWords: Readonly<Record<string, (facts: RuleFacts) => string>> = {
   seller: () => 'this seller is not allowed',
   payee_changed: () => 'the seller asks to be paid at another address than before',
   price_changed: () => 'the seller’s price is higher than before',
+  seller_record: ({ limit, requested }) =>
+    requested === null || !/^[01](\.\d+)?$/.test(`${requested}`) || limit === null
+      ? 'too little is known of this seller'
+      : `this seller delivered only ${formatPercent(Number(requested))} of what was paid, less than ${formatPercent(Number(limit))}`,
   new_payee_cooldown: ({ limit }) =>
     limit === null || !/^\d+$/.test(limit)
       ? 'a new payee has to wait before the first payment'
       : `a new payee waits ${formatLongSpan(Number(limit))} before the first payment`,
+  repeat_limit: ({ limit }) =>
+    limit === null || !/^\d+$/.test(limit)
+      ? 'it made the same payment too often'
+      : `it had made the same payment ${countTimes(Number(limit))} just before`,
   mcc: ({ requested }) =>
     requested === null
       ? 'a shop of an unknown kind is not allowed'
@@ -351,7 +394,9 @@ const ruleRows: Readonly<Record<string, RuleRow>> = {
   payee_changed: ['Address as before', shortAddress],
   // Prices are smallest units of any asset: the numbers alone would mislead.
   price_changed: ['Price as before', () => ''],
+  seller_record: ['Delivered', (text) => (/^[01](\.\d+)?$/.test(text) ? formatPercent(Number(text)) : '')],
   new_payee_cooldown: ['New payee waits', shortAddress],
+  repeat_limit: numberRow('The same again'),
   mcc: ['Kind of shop', nameShop],
   symbol: ['Trades', plainText],
   time_window: ['Hours', plainText],
@@ -383,7 +428,7 @@ export function describeRule({ rule, limit, used, requested }: Omit<ExplainedRul
 function describeLimit(rule: string, limit: string, words: (text: string) => string): string {
   if (rule === 'approval') return `above ${words(limit)}`
   if (rule === 'new_payee_cooldown') return /^\d+$/.test(limit) ? formatLongSpan(Number(limit)) : limit
-  if (/budget|count|per_transaction/.test(rule)) return `of ${words(limit)}`
+  if (/budget|count|per_transaction|repeat/.test(rule)) return `of ${words(limit)}`
   if (rule === 'not_yet_valid' || rule === 'expired') return words(limit)
   const [isDenied, names] = limit.startsWith('not ') ? [true, limit.slice(4)] : [false, limit]
   const shown = some(names.split(',').map(words))
@@ -441,6 +486,7 @@ const seeing = {
 }
 
 const changing = {
+  'agents:delegate': 'share its budget with other agents',
   'banking:write': 'open bank accounts',
   'cards:write': 'issue and set cards',
   'compliance:write': 'submit Travel Rule data',
@@ -449,6 +495,7 @@ const changing = {
 const moving = {
   'wallets:transfer': 'transfers',
   'purchases:pay': 'purchases',
+  'cards:pay': 'cards for one purchase',
   'fx:pay': 'currency quotes',
   'investing:trade': 'orders',
   'banking:pay': 'payouts to banks',
@@ -467,6 +514,7 @@ export function describeScopes(scopes: readonly string[]): {
 
 /** Each scope's permission, as a verb with its object. */
 const scopePhrases: Readonly<Record<string, string>> = {
+  'agents:delegate': 'share its budget with other agents',
   'wallets:read': 'see balances',
   'banking:read': 'see bank accounts',
   'cards:read': 'see cards',
@@ -478,6 +526,7 @@ const scopePhrases: Readonly<Record<string, string>> = {
   'compliance:write': 'submit Travel Rule data',
   'wallets:transfer': 'send transfers',
   'purchases:pay': 'make purchases',
+  'cards:pay': 'issue cards for one purchase',
   'fx:pay': 'buy currency quotes',
   'investing:trade': 'place orders',
   'banking:pay': 'pay out to banks',
@@ -499,6 +548,7 @@ export const scopeGroups = [
 const spendingScopes: Readonly<Record<string, readonly string[]>> = {
   'wallets:transfer': ['transfer', 'gasless'],
   'cards:write': ['card'],
+  'cards:pay': ['card'],
   'purchases:pay': ['x402'],
   'fx:pay': ['x402'],
   'investing:trade': ['invest'],
@@ -508,6 +558,20 @@ const spendingScopes: Readonly<Record<string, readonly string[]>> = {
 /** True for a scope that a key can have only with a policy. */
 export function isSpending(scope: string): boolean {
   return spendingScopes[scope] !== undefined
+}
+
+/** Picks the categories that scopes can spend by; all, if they can spend by none. */
+export function pickSpendable<Category extends string>(
+  categories: readonly Category[],
+  scopes: readonly string[],
+): readonly Category[] {
+  const spends = (scope: string, category: string) => spendingScopes[scope]?.includes(category) === true
+  const picked = categories.filter(
+    (category) =>
+      scopes.some((scope) => spends(scope, category)) ||
+      !Object.keys(spendingScopes).some((scope) => spends(scope, category)),
+  )
+  return picked.length === 0 ? categories : picked
 }
 
 /** Describes the scopes whose every spend a policy denies; empty: none. */

@@ -20,6 +20,10 @@ const codes: ReadonlyMap<string, string> = new Map(
     .map((pair) => [pair.slice(0, 2), pair.slice(3)]),
 )
 
+export function isCountry(country: string): boolean {
+  return codes.has(country)
+}
+
 /** @throws RangeError for a code that is not in use. */
 export function toAlpha3(country: string): string {
   const code = codes.get(country)

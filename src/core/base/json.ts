@@ -1,5 +1,6 @@
 /** Lossless JSON: keeps numbers as written, and rejects duplicate members and prototype keys. */
 import { LosslessNumber, parse, stringify } from 'lossless-json'
+import { randomToken } from './ids.ts'
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
@@ -19,8 +20,9 @@ const UNSTORABLE = /[\0\p{Surrogate}]/u
  * @throws SyntaxError that names the problem without the document's values.
  */
 export function parseJson(text: string): unknown {
-  const written = countWrittenMembers(text)
-  const value = parse(text, null, {
+  const { short, restore } = cutLongTexts(text)
+  const written = countWrittenMembers(short)
+  const value = parse(short, null, {
     parseNumber: (digits) =>
       String(Number(digits)) === digits ? Number(digits) : new LosslessNumber(digits),
     onDuplicateKey: ({ key }) => {
@@ -29,7 +31,68 @@ export function parseJson(text: string): unknown {
   })
   // The parser reports duplicate members only if their values differ.
   if (countMembers(value) !== written) throw new SyntaxError('a member occurs twice')
-  return value
+  return restore(value)
+}
+
+/** Texts from this length on are parsed natively: the lossless parser takes seconds for megabytes. */
+const LONG_TEXT = 4_096
+
+/** Puts a short text in the place of each long one. @property restore puts them back into what was parsed. */
+function cutLongTexts(text: string): {
+  readonly short: string
+  readonly restore: (value: unknown) => unknown
+} {
+  if (text.length < LONG_TEXT) return { short: text, restore: (value) => value }
+  // Nobody can guess it, so no other text of the document is taken for one.
+  const marker = `${randomToken(12)} `
+  const long: string[] = []
+  let short = ''
+  let copied = 0
+  for (let open = text.indexOf('"'); open !== -1; ) {
+    const close = findQuote(text, open)
+    if (close === -1) break
+    if (close - open > LONG_TEXT && !isName(text, close)) {
+      short += `${text.slice(copied, open)}"${marker}${long.length}"`
+      copied = close + 1
+      long.push(readLongText(text.slice(open, copied)))
+    }
+    open = text.indexOf('"', close + 1)
+  }
+  const restore = (value: unknown): unknown => {
+    if (typeof value === 'string')
+      return value.startsWith(marker) ? long[Number(value.slice(marker.length))] : value
+    if (typeof value !== 'object' || value === null || value instanceof LosslessNumber) return value
+    for (const [name, member] of Object.entries(value)) Reflect.set(value, name, restore(member))
+    return value
+  }
+  return { short: short + text.slice(copied), restore }
+}
+
+/** Position of the quote that closes a text; -1 without one. */
+function findQuote(text: string, open: number): number {
+  for (let close = text.indexOf('"', open + 1); close !== -1; close = text.indexOf('"', close + 1)) {
+    let escapes = 0
+    while (text[close - 1 - escapes] === '\\') escapes += 1
+    if (escapes % 2 === 0) return close
+  }
+  return -1
+}
+
+function isName(text: string, close: number): boolean {
+  let next = close + 1
+  while (/\s/.test(text[next] ?? '')) next += 1
+  return text[next] === ':'
+}
+
+function readLongText(literal: string): string {
+  let read: unknown
+  try {
+    read = JSON.parse(literal)
+  } catch {
+    throw new SyntaxError('a long text is not a JSON string')
+  }
+  refuseText(String(read))
+  return String(read)
 }
 
 /** Counts the members of all objects by their colons. @throws SyntaxError when the nesting is too deep to parse. */

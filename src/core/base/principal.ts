@@ -52,6 +52,29 @@ export interface AccessKey {
   readonly firstUsedAt?: Date | null
   /** When the key was stopped, null while it is active; absent where it was not read. */
   readonly pausedAt?: Date | null
+  /** Absent: the key is its owner's own, and spends below no other. */
+  readonly delegation?: Delegation
+}
+
+/** A key above another one, whose policy judges its spends too. */
+export type Ancestor = Pick<AccessKey, 'id' | 'name' | 'status' | 'scopes' | 'policy' | 'policyVersion'>
+
+/** What a key got from another one. @property path its ancestors, root first. */
+export interface Delegation {
+  readonly path: readonly [Ancestor, ...Ancestor[]]
+  /** What its ancestors set aside for it, in millionths of a US dollar; null: nothing. */
+  readonly earmarkMicros: bigint | null
+  /** What all its spends are labeled with; null: each call may say it. */
+  readonly task: string | null
+}
+
+/** State of a key as it counts: one below a paused key is paused. A revocation is written to every key below. */
+export function effectiveStatus({
+  status,
+  delegation,
+}: Pick<AccessKey, 'status' | 'delegation'>): AccessKey['status'] {
+  if (status !== 'active') return status
+  return delegation?.path.every((ancestor) => ancestor.status === 'active') === false ? 'paused' : 'active'
 }
 
 /** @property expiresAt from then on the signature is too old to be repeated. */

@@ -25,15 +25,21 @@ export interface DataKey extends Uint8Array {
 }
 
 /** @param purpose such as `mfa`. @param owner id bound to the ciphertext, so that it cannot be moved to another row. */
-export function seal(dataKey: DataKey, { purpose, owner }: Seal, text: string): Uint8Array {
+export function seal(dataKey: DataKey, { purpose, owner }: Seal, secret: string | Uint8Array): Uint8Array {
   const [key = dataKey] = dataKey.sealing ?? []
   const iv = Buffer.from(randomToken(IV_BYTES), 'base64url')
   const cipher = createCipheriv('aes-256-gcm', keyFor(key, purpose), iv).setAAD(Buffer.from(owner))
-  return Buffer.concat([iv, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
+  const bytes = typeof secret === 'string' ? Buffer.from(secret) : secret
+  return Buffer.concat([iv, cipher.update(bytes), cipher.final(), cipher.getAuthTag()])
 }
 
 /** @throws Error when the bytes were changed, or belong to another owner or data key. */
 export function unseal(dataKey: DataKey, of: Seal, sealed: Uint8Array): string {
+  return unsealBytes(dataKey, of, sealed).toString('utf8')
+}
+
+/** @throws Error as {@link unseal}. */
+export function unsealBytes(dataKey: DataKey, of: Seal, sealed: Uint8Array): Buffer {
   const keys = dataKey.sealing ?? [dataKey]
   for (const key of keys.slice(0, -1))
     try {
@@ -44,14 +50,14 @@ export function unseal(dataKey: DataKey, of: Seal, sealed: Uint8Array): string {
   return unsealWith(keys.at(-1) ?? dataKey, of, sealed)
 }
 
-function unsealWith(dataKey: Uint8Array, { purpose, owner }: Seal, sealed: Uint8Array): string {
+function unsealWith(dataKey: Uint8Array, { purpose, owner }: Seal, sealed: Uint8Array): Buffer {
   const bytes = Buffer.from(sealed)
   const decipher = createDecipheriv('aes-256-gcm', keyFor(dataKey, purpose), bytes.subarray(0, IV_BYTES), {
     authTagLength: TAG_BYTES,
   })
     .setAAD(Buffer.from(owner))
     .setAuthTag(bytes.subarray(-TAG_BYTES))
-  return decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+  return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
 /** Keyed hash of a value, hex. Without the data key, values cannot be tested against it. */

@@ -20,3 +20,26 @@ export const signedPaymentTypes = {
     { name: 'deadline', type: 'uint256' },
   ],
 } as const
+
+/**
+ * A transfer by Permit2 that the `upto` proxy of x402 makes, of the permitted amount or less.
+ * @see https://github.com/coinbase/x402/blob/main/specs/schemes/upto/scheme_upto_evm.md
+ */
+export const uptoTypes = {
+  PermitWitnessTransferFrom: [
+    { name: 'permitted', type: 'TokenPermissions' },
+    { name: 'spender', type: 'address' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'deadline', type: 'uint256' },
+    { name: 'witness', type: 'Witness' },
+  ],
+  TokenPermissions: [
+    { name: 'token', type: 'address' },
+    { name: 'amount', type: 'uint256' },
+  ],
+  Witness: [
+    { name: 'to', type: 'address' },
+    { name: 'facilitator', type: 'address' },
+    { name: 'validAfter', type: 'uint256' },
+  ],
+} as const

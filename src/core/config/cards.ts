@@ -18,6 +18,7 @@ export const cardVariables = {
   LITHIC_EVENTS_SECRET: webhookSecret.optional(),
   LITHIC_WEBHOOK_SECRET_PREVIOUS: webhookSecret.optional(),
   LITHIC_WEBHOOK_SECRET_ROTATED_AT: z.iso.datetime().optional(),
+  CARD_PAN_ACCESS: z.enum(['on', 'off']).default('off'),
   CARD_TREASURY: address.optional(),
   CARD_SPREAD_BPS: z
     .string()
@@ -63,6 +64,8 @@ export interface CardConfig {
   readonly cards: {
     readonly url: string
     readonly apiKey: string | null
+    /** Whether numbers of cards for one purchase may pass this gateway, to the agents that asked for them. */
+    readonly isPanReadable: boolean
     /** Signs the authorization stream. */
     readonly webhookSecret: string | null
     /** Signs the event subscription; null: the same secret as the stream. */
@@ -93,6 +96,7 @@ export function readCards(settings: z.output<typeof variables>): CardConfig {
     cards: {
       url: settings.LITHIC_API_URL,
       apiKey: settings.LITHIC_API_KEY ?? null,
+      isPanReadable: settings.CARD_PAN_ACCESS === 'on',
       webhookSecret: settings.LITHIC_WEBHOOK_SECRET ?? null,
       eventsSecret: settings.LITHIC_EVENTS_SECRET ?? null,
       // Without the time of the rotation, the previous secret is not accepted.

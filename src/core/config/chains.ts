@@ -26,6 +26,16 @@ export const chainVariables = {
   CHAIN_SPONSOR_KEY: privateKey.optional(),
   CHAIN_OWNER_KEY: privateKey.optional(),
   ANVIL_BIN: z.string().optional(),
+  UPTO_CODE_HASHES: list
+    .superRefine((hashes, context) => {
+      for (const hash of hashes.filter((text) => !isCodeHash(text)))
+        context.addIssue({ code: 'custom', message: `"${hash}" is not 0x and 64 hex digits` })
+    })
+    .optional(),
+}
+
+function isCodeHash(text: string): text is `0x${string}` {
+  return /^0x[0-9a-f]{64}$/.test(text)
 }
 
 /** A chain with its node, and the gateway's keys, which are the same on every chain. */
@@ -38,6 +48,8 @@ export interface ConfiguredChain {
   readonly sponsorKey: string | null
   readonly ownerKey: string | null
   readonly anvilBinary: string | null
+  /** keccak256 of the code that the contracts of `upto` payments may have on public chains. */
+  readonly uptoHashes: readonly `0x${string}`[]
 }
 
 /** @property chains the default first. */
@@ -52,6 +64,7 @@ interface ChainSettings {
   readonly CHAIN_SPONSOR_KEY?: string | undefined
   readonly CHAIN_OWNER_KEY?: string | undefined
   readonly ANVIL_BIN?: string | undefined
+  readonly UPTO_CODE_HASHES?: readonly string[] | undefined
 }
 
 export function readChains(settings: ChainSettings & Readonly<Record<string, unknown>>): ChainConfig {
@@ -67,6 +80,7 @@ export function readChains(settings: ChainSettings & Readonly<Record<string, unk
       sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
       ownerKey: settings.CHAIN_OWNER_KEY ?? null,
       anvilBinary: settings.ANVIL_BIN ?? null,
+      uptoHashes: settings.UPTO_CODE_HASHES?.filter(isCodeHash) ?? [],
     }
   }
   return { chains: [configureChain(first), ...others.map(configureChain)] }

@@ -16,6 +16,7 @@ import {
   stablecoins,
   toMoney,
 } from '../money/money.ts'
+import { type BuyingConfig, buyingVariables, readBuying } from './buying.ts'
 import { address, type CardConfig, cardVariables, readCards } from './cards.ts'
 import { type ChainConfig, chainErrors, chainVariables, nodeVariables, readChains } from './chains.ts'
 import { type ComplianceConfig, complianceVariables, readCompliance } from './compliance.ts'
@@ -138,6 +139,7 @@ const environment = z.object({
   ...chainVariables,
   ...complianceVariables,
   ...investingVariables,
+  ...buyingVariables,
   ...cardVariables,
   ...httpVariables,
   ...eventVariables,
@@ -156,6 +158,7 @@ export interface Config
   extends ChainConfig,
     ComplianceConfig,
     InvestingConfig,
+    BuyingConfig,
     CardConfig,
     HttpConfig,
     EventConfig,
@@ -308,6 +311,7 @@ function toConfig(
     ...readChains(settings),
     ...readCompliance(settings),
     ...readInvesting(settings),
+    ...readBuying(settings),
     ...readCards(settings),
     ...readHttp(settings),
     ...readEvents(settings),

@@ -87,6 +87,14 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     'Ask the owner to register the key (POST /api/agents/keys), or use an active key.',
     'No key has this id.',
   ),
+  delegation_invalid: {
+    ...entry(
+      'The chain of delegations in Bursar-Delegation does not verify. Nothing was written. "reason" says why: signature, expired, audience, depth, wider, revoked, unknown_parent or replayed.',
+      'Ask the parent for a new delegation that is no wider than its own key, and send the whole chain, root first. After its first use the child may leave the chain out.',
+      'Delegation 1 of the chain has ended.',
+    ),
+    members: { reason: 'expired' },
+  },
   step_up_required: entry(
     'The operation is privileged and requires a second factor from the last five minutes.',
     'POST /api/security/mfa {"action":"verify","code":"…"}, then send the request again.',

@@ -16,6 +16,7 @@ export const failures = {
   signature_replayed: { status: 401, title: 'The signature was already used', retry: false },
   digest_mismatch: { status: 401, title: 'The body does not match its digest', retry: false },
   unknown_key: { status: 401, title: 'Unknown key', retry: false },
+  delegation_invalid: { status: 401, title: 'The delegation does not verify', retry: false },
   step_up_required: { status: 401, title: 'A recent second factor is required', retry: false },
   insufficient_scope: { status: 403, title: 'Insufficient scope', retry: false },
   policy_denied: { status: 403, title: 'The spend policy denies this', retry: false },
@@ -80,6 +81,8 @@ export interface Violation {
   readonly requested: string | null
   readonly remaining: string | null
   readonly resetsAt: string | null
+  /** Key whose policy it is, where keys are judged together with those above them. */
+  readonly agentId?: string | undefined
 }
 
 /** Problem members in addition to `detail`. @property retryAfter whole seconds. */

@@ -14,7 +14,7 @@ export const DEFAULT_TTL_SECONDS = 86_400
 
 export interface PendingDecision {
   readonly operation: string
-  readonly call: Pick<Call, 'input' | 'raw'>
+  readonly call: Pick<Call, 'input' | 'raw' | 'isWhole'>
   readonly key: { readonly id: string }
   readonly accountId: string
   readonly decisionId: string
@@ -44,11 +44,13 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     at: context.now,
     isAsked: false,
     isReplayed: waiting.isReplayed,
+    awaitsCaller: !call.isWhole,
   })
   if (approval === undefined) return tooManyOpen()
   if (approval.problem !== null) return toFailure(approval.problem)
   if (approval.status === 'rejected') return buildOwnerRejection(approval, waiting.what)
-  const { detail, hint, reason } = statusTexts[approval.status](waiting.what)
+  const texts = approval.awaitsCaller ? { ...statusTexts, ...callersTexts } : statusTexts
+  const { detail, hint, reason } = texts[approval.status](waiting.what)
   return new Failure('approval_required', detail, {
     decisionId,
     approvalId: approval.id,
@@ -124,6 +126,19 @@ const statusTexts: Readonly<Record<Exclude<Approval['status'], 'rejected'>, (wha
     detail: `The owner did not approve ${withinSentence(what)} in time.`,
     hint: 'Send the call again with a new idempotency key.',
     reason: 'expired',
+  }),
+}
+
+/** Of a call whose login, cookies, API keys or long body are not kept: the gateway cannot make it. */
+const callersTexts: Pick<typeof statusTexts, 'pending' | 'approved'> = {
+  pending: (what) => ({
+    detail: `${what} requires the owner's approval. No money is held yet.`,
+    hint: 'Ask the owner to approve it at approvalUrl, and poll GET /api/approvals/{approvalId}. Once it is approved, make this call again yourself, with the same idempotency key, login and body: logins and bodies over 64 KiB are not kept, so that it does not run by itself.',
+  }),
+  approved: (what) => ({
+    detail: `${what} was approved and awaits its call.`,
+    hint: 'Make the call again with the same idempotency key, login and body, before the approval expires: logins and bodies over 64 KiB are not kept.',
+    reason: 'awaits_caller',
   }),
 }
 

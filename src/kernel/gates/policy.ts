@@ -6,6 +6,11 @@ import type { AccessKey } from '../../core/base/principal.ts'
 // Never stale: the cache key has the version, and the key's row is read on every request.
 const parsed = new LRUCache<string, Policy>({ max: 10_000 })
 
+/** The keys above a key with their policies, root first. */
+export function parseAncestors({ delegation }: Pick<AccessKey, 'delegation'>) {
+  return delegation?.path.map((key) => ({ ...key, policy: parsePolicy(key) })) ?? []
+}
+
 /**
  * Returns the spend policy of a key; null if it has none and may not spend. @throws when the stored document is not
  * valid.

@@ -5,7 +5,10 @@ import { Failure } from '../../core/failures/failure.ts'
 import type { Tool } from '../tool.ts'
 
 /** @throws Failure `unauthenticated`, `insufficient_scope`. */
-export function requireScope(tool: Pick<Tool, 'name' | 'who' | 'scopes'>, principal: Principal): void {
+export function requireScope(
+  tool: Pick<Tool, 'name' | 'who' | 'scopes' | 'orScopes'>,
+  principal: Principal,
+): void {
   if (tool.who === 'public') return
   const isForKeys = tool.who === 'account'
   if (principal.kind === 'public')
@@ -52,8 +55,9 @@ export function requireUnpaused(principal: Principal): void {
 }
 
 export function missingScopes(
-  tool: Pick<Tool, 'scopes'>,
+  { scopes, orScopes }: Pick<Tool, 'scopes' | 'orScopes'>,
   principal: Extract<Principal, { kind: 'key' }>,
 ): readonly string[] {
-  return tool.scopes.filter((scope) => !principal.key.scopes.includes(scope))
+  if (orScopes?.every((scope) => principal.key.scopes.includes(scope))) return []
+  return scopes.filter((scope) => !principal.key.scopes.includes(scope))
 }

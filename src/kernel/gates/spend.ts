@@ -4,10 +4,9 @@
  */
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
-import { buildViolation, noPolicy } from '../../../policies/decision.ts'
-import { evaluate } from '../../../policies/evaluate.ts'
-import { findAskedApproval } from '../../books/approvals/approvals.ts'
-import { buildSpendRequest, policyFacts } from '../../books/spending/build-spend-request.ts'
+import { buildViolation } from '../../../policies/decision.ts'
+import { findAskedApproval, findResumeApproval } from '../../books/approvals/approvals.ts'
+import { buildSpendRequest, judge, policyFacts } from '../../books/spending/build-spend-request.ts'
 import type { SpendVerdict } from '../../books/spending/reserve.ts'
 import type { SpendRequest } from '../../books/spending/spend-request.ts'
 import type { Json } from '../../core/base/json.ts'
@@ -21,7 +20,7 @@ import type { Call, SpendPlan, Tool } from '../tool.ts'
 import { approvalUrl, awaitApproval, buildOwnerRejection } from './approval.ts'
 import { insufficientFunds } from './funds.ts'
 import { requireKyc } from './kyc.ts'
-import { parsePolicy } from './policy.ts'
+import { parseAncestors, parsePolicy } from './policy.ts'
 import { requireSigned } from './proof.ts'
 import { takeSponsorship } from './rate.ts'
 
@@ -65,6 +64,8 @@ export async function reserve(
   const decided = await context.reserve(foreseen === null ? request : { ...request, ...foreseen.judged })
   if (decided.verdict === 'deny' && caller.kind === 'key' && context.approvedBy === undefined)
     await requireUnasked(context, { tool, call, keyId: caller.key.id, decided, spending })
+  if (decided.verdict === 'deny' && caller.kind === 'key')
+    await refuseStopped(context, caller.key.id, decided)
   if (decided.verdict !== 'approval_required') return toGate(decided, { spending, context })
   if (caller.kind !== 'key') throw new Error('only keys require approvals')
   throw await awaitApproval(context, {
@@ -118,6 +119,27 @@ async function requireUnasked(
   })
 }
 
+/**
+ * Answers a call of a key that is paused for its repeats with the request to resume it. @throws Failure `policy_denied` with that
+ * approval while the owner decides.
+ */
+async function refuseStopped(
+  { database, settings, now: at }: Context,
+  keyId: string,
+  decided: Extract<SpendVerdict, { verdict: 'deny' }>,
+): Promise<void> {
+  if (!decided.violations.some(({ rule }) => rule === 'repeat_limit' || rule === 'paused')) return
+  const asked = await findResumeApproval(database, { keyId, at })
+  if (asked === undefined) return
+  const { code, message, members } = buildDenial(decided)
+  throw new Failure(code, message, {
+    ...members,
+    approvalId: asked.id,
+    approvalUrl: approvalUrl(settings, asked.id),
+    hint: `The key is paused for making the same spend again and again, and its owner was asked whether it may go on: check whether it loops, and poll GET /api/approvals/${asked.id}. Once that is approved, call again with a new idempotency key if the spend is still meant.`,
+  })
+}
+
 /** A denial that is certain before third parties are asked. @property judged replaces what depends on their answer. */
 interface ForeseenDenial {
   readonly spending: SpendPlan
@@ -135,7 +157,11 @@ function foreseeDenial(call: Call, context: Context): ForeseenDenial | null {
   const spending = call.foresee(context)
   const policy = parsePolicy(caller.key)
   const facts = { ...policyFacts(spending, 0n), seller: spending.seller ?? null }
-  const broken = policy === null ? [noPolicy] : evaluate(policy, facts, context.now)
+  const broken = judge(
+    { id: caller.key.id, policy, ancestors: parseAncestors(caller.key) },
+    facts,
+    context.now,
+  )
   const violations = [
     // The payee is not known yet.
     ...broken.filter(({ rule }) => rule !== 'counterparty'),
@@ -226,11 +252,17 @@ async function buildRequest(
   const key = caller.kind === 'key' ? caller.key : null
   return buildSpendRequest({
     operation,
-    spender: { accountId: caller.account.id, key, policy: key === null ? null : parsePolicy(key) },
+    spender: {
+      accountId: caller.account.id,
+      key,
+      policy: key === null ? null : parsePolicy(key),
+      ancestors: key === null ? [] : parseAncestors(key),
+    },
     spend: spending,
     value,
     idempotency,
     approvedBy: context.approvedBy ?? null,
+    task: key?.delegation?.task ?? context.task ?? null,
     decisionId: context.newId('dec', context.now),
     nonce: caller.kind === 'key' ? caller.nonce : undefined,
     now: context.now,
@@ -295,7 +327,8 @@ const PAUSED_HINT =
 const DENIED_HINT =
   'Tell the owner which rules deny it, or ask for exactly this call once: POST /api/approvals {"operation":…,"input":…,"reason":…}. Never split it, and never change its amount or payee to stay within a limit.'
 
-function buildDenial({
+/** The failure of a denied spend, with every violated rule. */
+export function buildDenial({
   decisionId,
   violations,
   replayed,

@@ -1,8 +1,9 @@
 /** Reads and writes identity rows, mapped to base types. */
-import type { ExpressionBuilder, Selectable, SqlBool } from 'kysely'
+import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { parseAncestors } from '../../core/base/ancestors.ts'
 import type { Page } from '../../core/base/page.ts'
 import { deleteInPortions } from '../../core/base/portions.ts'
-import type { AccessKey, Account } from '../../core/base/principal.ts'
+import { type AccessKey, type Account, effectiveStatus } from '../../core/base/principal.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import type { AccessKeyTable, Schema, SessionTable } from '../../storage/schema.ts'
 
@@ -44,12 +45,15 @@ export const keyColumns = [
   'access_key.expires_at',
   'access_key.first_used_at',
   'access_key.paused_at',
+  'access_key.earmark_micros',
+  'access_key.task',
+  sql<unknown>`key_ancestors(access_key.path)`.as('ancestors'),
 ] as const
 
 export type KeyRow = Omit<
   Selectable<AccessKeyTable>,
-  'account_id' | 'secret_hash' | 'paused_at' | 'first_used_at'
->
+  'account_id' | 'secret_hash' | 'paused_at' | 'first_used_at' | 'path' | 'jti' | 'claims_hash'
+> & { readonly ancestors: unknown }
 
 interface AccountRow {
   account_id: string
@@ -208,7 +212,15 @@ export async function findKey(
       ? query.where('access_key.id', '=', by.id)
       : query.where('access_key.secret_hash', '=', by.secretHash)
   ).executeTakeFirst()
-  return row === undefined ? undefined : { account: parseAccount(row), key: parseKey(row) }
+  return row === undefined ? undefined : { account: parseAccount(row), key: withStanding(parseKey(row)) }
+}
+
+/** A key as it may act: with what the keys above it have too. @see effectiveStatus */
+export function withStanding(key: AccessKey): AccessKey {
+  if (key.delegation === undefined) return key
+  const { path } = key.delegation
+  const scopes = key.scopes.filter((scope) => path.every((ancestor) => ancestor.scopes.includes(scope)))
+  return { ...key, scopes, status: effectiveStatus(key) }
 }
 
 /** Finds a key with its owner, revoked or not. Keys are never deleted. */
@@ -217,7 +229,7 @@ export async function findIssuedKey(
   { id }: { id: string },
 ): Promise<{ account: Account; key: AccessKey }> {
   const row = await keysWithOwners(database).where('access_key.id', '=', id).executeTakeFirstOrThrow()
-  return { account: parseAccount(row), key: parseKey(row) }
+  return { account: parseAccount(row), key: withStanding(parseKey(row)) }
 }
 
 /** @param row `first_used_at` and `paused_at` are absent where a call is authenticated in one round trip. */
@@ -239,7 +251,17 @@ export function parseKey(
     expiresAt: row.expires_at,
     ...(row.first_used_at === undefined ? {} : { firstUsedAt: row.first_used_at }),
     ...(row.paused_at === undefined ? {} : { pausedAt: row.paused_at }),
+    ...parseDelegation(row),
   }
+}
+
+function parseDelegation({
+  ancestors: above,
+  earmark_micros: earmarkMicros,
+  task,
+}: Pick<KeyRow, 'ancestors' | 'earmark_micros' | 'task'>): Pick<AccessKey, 'delegation'> {
+  const path = parseAncestors(above)
+  return path === null ? {} : { delegation: { path, earmarkMicros, task } }
 }
 
 const authenticateStatement: Statement = {
@@ -286,7 +308,7 @@ export async function authenticateKey(
     at: now,
   })
   if (row.id === null) return undefined
-  return { account: parseAccount(row), key: parseKey(row), isNonceNew: row.is_nonce_new }
+  return { account: parseAccount(row), key: withStanding(parseKey(row)), isNonceNew: row.is_nonce_new }
 }
 
 /** @returns false if the thumbprint or secret is already registered. */
@@ -312,6 +334,9 @@ export async function insertKey(
       policy_hash: key.policyHash,
       created_at: key.createdAt,
       expires_at: key.expiresAt,
+      path: key.delegation?.path.map(({ id }) => id) ?? [],
+      earmark_micros: key.delegation?.earmarkMicros ?? null,
+      task: key.delegation?.task ?? null,
     })
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')

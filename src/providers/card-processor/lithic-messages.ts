@@ -32,6 +32,7 @@ const merchant = z.object({
 const authorization = z.object({
   event_type: z.literal('card_authorization.approval_request'),
   token,
+  event_token: token.nullish(),
   status: z.enum([
     'AUTHORIZATION',
     'CREDIT_AUTHORIZATION',
@@ -100,6 +101,7 @@ function parseAuthorization(message: unknown): CardAuthorization {
   return {
     kind: 'authorization',
     token: data.token,
+    eventToken: data.event_token ?? null,
     // A request to increase an authorization has the same token and possibly the same amount, so the whole message is
     // hashed.
     fingerprint: createHash('sha256').update(canonicalJson(message)).digest('base64url'),
@@ -191,6 +193,7 @@ const results: Readonly<Record<CardReason, string>> = {
   debt_owed: 'INSUFFICIENT_FUNDS',
   card_frozen: 'CARD_PAUSED',
   card_canceled: 'CARD_PAUSED',
+  card_used: 'VELOCITY_EXCEEDED',
   account_locked: 'CARD_PAUSED',
   key_not_active: 'CARD_PAUSED',
   rail_disabled: 'CARD_PAUSED',

@@ -5,7 +5,7 @@ import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
 import { buildAnswer, readMessage } from './lithic-messages.ts'
-import type { CardProcessor } from './port.ts'
+import type { CardProcessor, SingleUseOrder } from './port.ts'
 import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
 
 /** Time limit for the whole answer; a person is waiting. */
@@ -13,11 +13,12 @@ const TIMEOUT_MS = 5_000
 
 /**
  * Connection to Lithic.
- * @property apiKey null: cards cannot be issued.
+ * @property apiKey null: cards cannot be issued. @property isPanReadable numbers may pass this gateway; absent: no.
  */
 export interface LithicParts extends WebhookSecrets {
   readonly url: string
   readonly apiKey: string | null
+  readonly isPanReadable?: boolean
   readonly log: Log
 }
 
@@ -28,16 +29,29 @@ const created = z.object({
   exp_year: z.string().regex(/^\d{4}$/),
 })
 
+/** @see https://docs.lithic.com/reference/getcardbytoken */
+const numbered = z.object({
+  token: z.string(),
+  pan: z.string().regex(/^\d{12,19}$/),
+  cvv: z.string().regex(/^\d{3,4}$/),
+})
+
 /** @see https://docs.lithic.com/reference/patchcardbytoken */
 const states = { active: 'OPEN', frozen: 'PAUSED', canceled: 'CLOSED' } as const
 
-export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicParts): CardProcessor {
+export function createLithicProcessor({
+  url,
+  apiKey,
+  isPanReadable = false,
+  log,
+  ...secrets
+}: LithicParts): CardProcessor {
   return {
     name: 'lithic',
     verify: (delivery, now) => verifyCardWebhook(delivery, secrets, now),
     read: readMessage,
     answer: buildAnswer,
-    issue: async ({ cardId, nickname }) => {
+    issue: async ({ cardId, nickname, singleUse }) => {
       if (apiKey === null)
         throw new Failure('provider_unavailable', 'This deployment does not issue cards.', {
           isFinal: true,
@@ -52,7 +66,7 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
             'content-type': 'application/json',
             'idempotency-key': toUuid(cardId),
           },
-          body: JSON.stringify({ type: 'VIRTUAL', state: 'OPEN', memo: nickname ?? cardId }),
+          body: JSON.stringify({ ...describeUse(singleUse), state: 'OPEN', memo: nickname ?? cardId }),
           timeoutMs: TIMEOUT_MS,
         })
         if (isRefusal(response.status)) throw buildRefusal(response.status)
@@ -93,6 +107,29 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
                 },
               )
           },
+    readCredential: async ({ cardId, token }) => {
+      if (apiKey === null || !isPanReadable) return null
+      try {
+        const response = await callProvider({
+          url: `${url}/v1/cards/${encodeURIComponent(token)}`,
+          method: 'GET',
+          headers: { authorization: apiKey },
+          timeoutMs: TIMEOUT_MS,
+        })
+        if (!response.ok) throw new Error(`the processor answered ${response.status}`)
+        const card = numbered.safeParse(JSON.parse(response.text))
+        // A parser's error may quote what it has read.
+        if (!card.success || card.data.token !== token)
+          throw new Error('the processor answered with no number')
+        return { pan: card.data.pan, cvc: card.data.cvv }
+      } catch {
+        log.error({ cardId }, 'the number of a card could not be read')
+        throw new Failure('provider_unavailable', 'The card processor did not give the number of the card.', {
+          retryAfter: 5,
+          hint: 'Send the request again with the same idempotency key.',
+        })
+      }
+    },
     reveal: ({ token }, expiresAt) => {
       if (apiKey === null)
         throw new Failure('provider_unavailable', 'This deployment does not show card numbers.', {
@@ -103,6 +140,17 @@ export function createLithicProcessor({ url, apiKey, log, ...secrets }: LithicPa
     },
     play: null,
   }
+}
+
+/**
+ * The processor limits a card for one purchase too. A card locked to the first merchant that charges it takes increments of
+ * that charge; one for a single use is closed by its first.
+ * @see https://docs.lithic.com/reference/postcards
+ */
+function describeUse(singleUse: SingleUseOrder | null): Record<string, unknown> {
+  if (singleUse === null) return { type: 'VIRTUAL' }
+  const limit = { spend_limit: Number(singleUse.units), spend_limit_duration: 'FOREVER' }
+  return { type: singleUse.isMerchantLocked ? 'MERCHANT_LOCKED' : 'SINGLE_USE', ...limit }
 }
 
 const stated = z.object({ token: z.string(), state: z.string() })

@@ -11,6 +11,8 @@ export interface CardAuthorization {
   readonly kind: 'authorization'
   /** Transaction token of the processor. */
   readonly token: string
+  /** The processor's name of the request: a new one under a known transaction asks for `units` more. Null: it has none. */
+  readonly eventToken: string | null
   /** Hash of the whole message: equal fingerprints mean the same request. */
   readonly fingerprint: string
   readonly cardToken: string
@@ -59,6 +61,7 @@ export const cardReasons = [
   'debt_owed',
   'card_frozen',
   'card_canceled',
+  'card_used',
   'channel_off',
   'merchant_denied',
   'purchase_limit',
@@ -99,6 +102,12 @@ export interface IssuedCard {
   readonly expYear: number
 }
 
+/** A card for one purchase. @property units cents. @property isMerchantLocked it is for one merchant. */
+export interface SingleUseOrder {
+  readonly units: bigint
+  readonly isMerchantLocked: boolean
+}
+
 /** A card whose number is shown. @property token of the processor. */
 export interface RevealedCard {
   readonly cardId: string
@@ -120,8 +129,12 @@ export interface SimulatedPurchase {
   readonly units: bigint
   readonly merchant: string
   readonly mcc: string
+  /** ISO 3166-1 alpha-3. */
+  readonly country: string
   readonly channel: CardAuthorization['channel']
   readonly cleared: bigint | null
+  /** Transaction to raise by `units`; null: a new one. */
+  readonly raises: string | null
 }
 
 /** Outcome of a simulated purchase. */
@@ -141,8 +154,21 @@ export interface CardProcessor {
   read(message: unknown): CardMessage
   /** Formats our decision for the processor. */
   answer(answer: CardAnswer): Record<string, unknown>
-  /** @throws Failure `provider_unavailable`. @param cardId our card id, which the sandbox uses as its own. */
-  issue(card: { cardId: string; nickname: string | null; at: Date }): Promise<IssuedCard>
+  /**
+   * @throws Failure `provider_unavailable`. @param cardId our card id, which the sandbox uses as its own. @param singleUse null: for
+   * any number of purchases.
+   */
+  issue(card: {
+    cardId: string
+    nickname: string | null
+    at: Date
+    singleUse: SingleUseOrder | null
+  }): Promise<IssuedCard>
+  /**
+   * Reads a card's number and code, to give them to its agent once.
+   * @returns null where this deployment may not see them. @throws Failure `provider_unavailable`.
+   */
+  readCredential(card: RevealedCard): Promise<{ readonly pan: string; readonly cvc: string } | null>
   /**
    * Tells the processor whether a card is usable, so that it declines on its own while the gateway cannot be reached.
    * Safe to repeat. Throws Failure `provider_unavailable` unless the processor confirms it. Null: it cannot be told.

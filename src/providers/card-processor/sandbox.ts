@@ -77,10 +77,12 @@ export function createSandboxProcessor({
       expYear: at.getUTCFullYear() + 4,
     }),
     setStatus: async () => {},
+    readCredential: async (card) => sandboxNumber(dataKey, card),
     reveal: (card) => ({ kind: 'shown', ...sandboxNumber(dataKey, card) }),
     play: async (purchase) => {
-      const token = newId('evt', clock())
-      const { result, approved_amount } = decision.parse(await send(buildRequest(purchase, token)))
+      const event = newId('evt', clock())
+      const token = purchase.raises ?? event
+      const { result, approved_amount } = decision.parse(await send(buildRequest(purchase, { token, event })))
       const isApproved = result === 'APPROVED'
       const approved = isApproved ? BigInt(approved_amount ?? purchase.units) : 0n
       const isCleared = isApproved && purchase.cleared !== null
@@ -90,19 +92,20 @@ export function createSandboxProcessor({
   }
 }
 
-function buildMerchant({ merchant, mcc }: SimulatedPurchase) {
+function buildMerchant({ merchant, mcc, country }: SimulatedPurchase) {
   const acceptor = merchant
     .toUpperCase()
     .replaceAll(/[^A-Z0-9]/g, '')
     .slice(0, 15)
-  return { acceptor_id: acceptor, descriptor: merchant, mcc, country: 'USA' }
+  return { acceptor_id: acceptor, descriptor: merchant, mcc, country }
 }
 
-function buildRequest(purchase: SimulatedPurchase, token: string) {
+function buildRequest(purchase: SimulatedPurchase, { token, event }: { token: string; event: string }) {
   const { channel } = purchase
   return {
     event_type: 'card_authorization.approval_request',
     token,
+    event_token: event,
     status: 'AUTHORIZATION',
     amount: Number(purchase.units),
     cardholder_currency: 'USD',

@@ -141,6 +141,8 @@ export interface TransferLog {
   readonly operationHash: Hex | null
   /** EIP-3009 authorization whose use the same token logged directly before; null for other transfers. */
   readonly authorization: { readonly authorizer: Address; readonly nonce: Hex } | null
+  /** True if the `upto` proxy of x402 logged its settlement directly behind it. */
+  readonly isUpto: boolean
 }
 
 /** A mined transaction with its token transfers. @property transfers empty if it reverted. */
@@ -210,6 +212,17 @@ export function isRefusedCall(error: unknown): error is Error {
   return error instanceof Error && error.name === REFUSED_CALL
 }
 
+const UNKNOWN_BROADCAST = 'UnknownBroadcast'
+
+/** Error of a call that may have been broadcast, whatever its cause is. */
+export function unknownBroadcast(message: string, options?: ErrorOptions): Error {
+  return Object.assign(new Error(message, options), { name: UNKNOWN_BROADCAST })
+}
+
+export function isUnknownBroadcast(error: unknown): error is Error {
+  return error instanceof Error && error.name === UNKNOWN_BROADCAST
+}
+
 /** Chain access for x402 facilitators: reads, typed-data checks, and writes paid by the sponsor. */
 export interface EvmSigner {
   readonly address: Address
@@ -228,7 +241,8 @@ export interface EvmSigner {
   }): Promise<boolean>
   /**
    * Broadcasts a call after a simulation.
-   * @throws {@link refusedCall} when it would revert; after any other error it may have been broadcast.
+   * @throws {@link refusedCall} when it would revert; {@link unknownBroadcast} when the node may have accepted it. After
+   *   any other error it may have been broadcast too, unless the node rejected it.
    */
   writeContract(call: ContractCall): Promise<Hex>
   sendTransaction(transaction: { to: Address; data: Hex }): Promise<Hex>
@@ -247,6 +261,29 @@ export interface TokenAuthorization {
 export type AuthorizationState =
   | { readonly status: 'unused' | 'canceled' }
   | { readonly status: 'used'; readonly transactionHash: Hex }
+
+/**
+ * Identity of a transfer that its owner signed for the `upto` proxy of x402. Its owner signs one only, from an address that signs two
+ * EIP-2612 permits at most: the first lets Permit2 take the money, the second takes that back.
+ */
+export interface TokenPermit {
+  readonly token: Address
+  readonly owner: Address
+  readonly to: Address
+  /** Unordered nonce of Permit2, 32 bytes. */
+  readonly nonce: Hex
+}
+
+/**
+ * State of such a transfer. `invalidated`: its owner used the nonce up at Permit2 itself. `used`: the proxy made it, of any amount, in one
+ * of these transactions, the latest that moved money from the owner to the payee: one for an owner that pays once.
+ */
+export type PermitState =
+  | { readonly status: 'unused' | 'canceled' | 'invalidated' }
+  | { readonly status: 'used'; readonly transactionHashes: readonly [Hex, ...Hex[]] }
+
+/** Whether a chain has the contracts of `upto` payments with code that is known here. */
+export type UptoSupport = 'supported' | 'missing' | 'unknown_code'
 
 /** Token contracts by symbol. Every chain has USDC; others are absent where their issuer has none. */
 export type TokenAddresses = { readonly USDC: Address } & Readonly<Partial<Record<Stablecoin, Address>>>
@@ -305,6 +342,15 @@ export interface Chain {
    * unused at a timestamp from `validBefore` on. Clock and state are those of one block.
    */
   isAuthorizationOver(authorization: TokenAuthorization, validBefore: Date): Promise<boolean>
+  /** Tells whether `upto` payments can be made here. */
+  uptoSupport(): Promise<UptoSupport>
+  /** Reads the state of a transfer by the `upto` proxy. @throws when its nonce is used and no settlement is found. */
+  permitState(permit: TokenPermit): Promise<PermitState>
+  /**
+   * Checks whether the proxy can never make the transfer: in a block that can no longer change, its nonce is unused, and its permission is
+   * taken back, or the timestamp is `validBefore` or later.
+   */
+  isPermitOver(permit: TokenPermit, validBefore: Date): Promise<boolean>
   /** Reads a mined transaction; undefined while it is in no block. */
   transaction(hash: Hex): Promise<CalledTransaction | undefined>
   /**

@@ -1,6 +1,6 @@
 /**
  * Traces of requests, step by step. Names and attributes come from closed sets, or are ids of requests and decisions:
- * never a secret, an account, an address or client input.
+ * never a secret, an account or an address. Of client input only the label of a task, which is made for it.
  */
 
 /** Attributes of a step. */

@@ -58,7 +58,7 @@ const abi = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
 ])
 
-function splitSignature(signature: Hex): readonly [v: number, r: Hex, s: Hex] {
+export function splitSignature(signature: Hex): readonly [v: number, r: Hex, s: Hex] {
   const { r, s, yParity } = parseSignature(signature)
   return [yParity + 27, r, s]
 }
@@ -79,7 +79,7 @@ const DOMAIN_TTL_MS = 60_000
 const domains = new WeakMap<Chain['signer'], LRUCache<PayableAsset, TokenDomain>>()
 
 /** A chain whose tokens are read. */
-type TokenReader = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer'>
+export type TokenReader = Pick<Chain, 'id' | 'name' | 'tokens' | 'signer'>
 
 /** Reads the token's own EIP-712 domain. May be stale for a minute. @throws when the chain cannot be read. */
 export async function readTokenDomain(chain: TokenReader, asset: PayableAsset): Promise<TokenDomain> {

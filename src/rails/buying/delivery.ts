@@ -1,9 +1,9 @@
 /** The answer of a seller: stored sealed, because it belongs to the buyer, and shown as untrusted text. */
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { seal, unseal } from '../../core/base/seal.ts'
 import { UNTRUSTED_TEXT_KEY, untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import type { PublicAnswer } from '../../providers/public-fetch.ts'
+import type { AnswerWriter, StoredParts } from './answer.ts'
 
 export const deliveryView = z.strictObject({
   status: z.int().describe('HTTP status.'),
@@ -13,12 +13,19 @@ export const deliveryView = z.strictObject({
     .meta({ description: 'Header fields.', [UNTRUSTED_TEXT_KEY]: true }),
   body: untrustedTextOrNull('Text; null for other bytes.'),
   bodyBase64: untrustedTextOrNull('Bytes that are no text, base64; null for text.'),
-  truncated: z.boolean().describe('True if it was longer than 256 KiB.'),
-  bytes: z.int().describe('Length that was kept.'),
+  truncated: z.boolean().describe('True if the body here is only its start.'),
+  complete: z.boolean().describe('False if it was cut off.'),
+  bytes: z.int().describe('Length received, up to 32 MiB.'),
 })
 deliveryView.register(z.globalRegistry, { id: 'Delivery' })
 
 export type Delivery = z.output<typeof deliveryView>
+
+/** An answer as it is stored. Before answers had parts, a truncated one was cut off. */
+const storedDelivery = deliveryView.extend({
+  complete: z.boolean().optional(),
+  stored: z.strictObject({ receipt: z.string(), parts: z.int() }).nullable().default(null),
+})
 
 const PURPOSE = 'purchase delivery'
 
@@ -28,8 +35,15 @@ const SHOWN =
 const MAX_FIELDS = 40
 const MAX_FIELD_LENGTH = 1024
 
-export function viewAnswer({ status, headers, body, truncated, bytes }: PublicAnswer): Delivery {
-  const text = asText(body)
+/** Views an answer of which no more than its body is there. */
+export function viewAnswer(answer: PublicAnswer): Delivery {
+  return viewDelivery(answer, !answer.truncated)
+}
+
+/** @param isComplete false if it was cut off. */
+function viewDelivery({ status, headers, body, bytes }: PublicAnswer, isComplete: boolean): Delivery {
+  const truncated = !isComplete || bytes > body.length
+  const text = asText(body, truncated)
   const shown = headers
     .filter(([name]) => SHOWN.test(name))
     .slice(0, MAX_FIELDS)
@@ -41,29 +55,44 @@ export function viewAnswer({ status, headers, body, truncated, bytes }: PublicAn
     body: text,
     bodyBase64: text === null ? Buffer.from(body).toString('base64') : null,
     truncated,
+    complete: isComplete,
     bytes,
   }
 }
 
 /** @returns null for bytes that are no UTF-8, but for a character that was cut off. */
-function asText(body: Uint8Array): string | null {
+function asText(body: Uint8Array, isCut: boolean): string | null {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body, { stream: true })
+    return new TextDecoder('utf-8', { fatal: true }).decode(body, { stream: isCut })
   } catch {
     return null
   }
 }
 
-/** @property hash hex SHA-256 of the body. */
-export function sealAnswer(
-  dataKey: Uint8Array,
-  purchaseId: string,
-  answer: PublicAnswer,
-): { readonly delivered: Uint8Array; readonly hash: string } {
-  const delivered = seal(dataKey, { purpose: PURPOSE, owner: purchaseId }, JSON.stringify(viewAnswer(answer)))
-  return { delivered, hash: createHash('sha256').update(answer.body).digest('hex') }
+/** True if the text of an answer says its bytes: a decoder leaves out a byte order mark. */
+function isExact({ body }: PublicAnswer): boolean {
+  return !(body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf)
 }
 
-export function unsealAnswer(dataKey: Uint8Array, purchaseId: string, delivered: Uint8Array): Delivery {
-  return deliveryView.parse(JSON.parse(unseal(dataKey, { purpose: PURPOSE, owner: purchaseId }, delivered)))
+/** Ends the receipt of a whole answer. @property hash hex SHA-256 of the body. */
+export async function sealAnswer(
+  dataKey: Uint8Array,
+  purchaseId: string,
+  { answer, writer }: { answer: PublicAnswer; writer: Pick<AnswerWriter, 'finish'> },
+): Promise<{ readonly delivered: Uint8Array; readonly hash: string }> {
+  const { hash, stored } = await writer.finish(!isExact(answer))
+  const view = { ...viewDelivery(answer, !answer.truncated), stored }
+  return { delivered: seal(dataKey, { purpose: PURPOSE, owner: purchaseId }, JSON.stringify(view)), hash }
+}
+
+/** An answer and where the parts of its body are; null: the body is in the view. */
+export interface KeptAnswer {
+  readonly view: Delivery
+  readonly stored: StoredParts | null
+}
+
+export function unsealAnswer(dataKey: Uint8Array, purchaseId: string, delivered: Uint8Array): KeptAnswer {
+  const text = unseal(dataKey, { purpose: PURPOSE, owner: purchaseId }, delivered)
+  const { stored, complete, ...view } = storedDelivery.parse(JSON.parse(text))
+  return { view: { ...view, complete: complete ?? !view.truncated }, stored }
 }

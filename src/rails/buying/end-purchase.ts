@@ -18,23 +18,25 @@ export interface EndingParts {
 
 const settlement: Statement = {
   name: 'purchase_settle',
-  text: 'select verdict from purchase_settle($1, $2, $3, $4)',
+  text: 'select verdict from purchase_settle($1, $2, $3, $4, $5)',
 }
 
-/** Books a payment that the chain shows. */
+/** Books a payment that the chain shows; what it left of the reserved money is available again. @returns true if this call booked it. */
 export async function settlePurchase(
   { database, chain, clock, log }: EndingParts,
   { id, decision_id: decisionId }: Pick<Purchase, 'id' | 'decision_id'>,
-  transactionHash: Hex,
-): Promise<void> {
-  const { verdict } = await callForRow<{ verdict: SettleVerdict }>(database, settlement, [
+  { transactionHash, units }: { transactionHash: Hex; units: bigint },
+): Promise<boolean> {
+  const { verdict } = await callForRow<{ verdict: SettleVerdict | 'too_much' }>(database, settlement, [
     id,
     transactionHash,
+    units,
     external(chain.name),
     clock(),
   ])
   if (verdict !== 'settled' && verdict !== 'already_settled')
     log.error({ purchaseId: id, decisionId, verdict }, 'the chain and the ledger disagree on a purchase')
+  return verdict === 'settled'
 }
 
 /**

@@ -5,7 +5,7 @@ import { toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { type Purchase, parseKind, toHex } from './store.ts'
-import { payableAssets, protocols } from './terms.ts'
+import { payableAssets, protocols, schemes } from './terms.ts'
 import { toStatus } from './view.ts'
 
 const settlementLog = z.strictObject({
@@ -14,7 +14,7 @@ const settlementLog = z.strictObject({
   from: z.string().describe('Payer.'),
   to: z.string().describe('Payee.'),
   units: z.string().describe('Amount in smallest units.'),
-  nonce: z.string().describe('Nonce that the log directly before says was used.'),
+  nonce: z.string().nullable().describe('Nonce that the log directly before says was used; null for `upto`.'),
 })
 
 export const evidenceDocument = z.strictObject({
@@ -46,6 +46,8 @@ export const evidenceDocument = z.strictObject({
   challenge: z
     .strictObject({
       protocol: z.enum(protocols).describe('Payment protocol.'),
+      // Documents of earlier versions lack it.
+      scheme: z.enum(schemes).optional().describe('`upto`: the amount is a maximum. Default: `exact`.'),
       chainId: z.int().describe('EVM chain id.'),
       network: z.string().describe('Network as the seller names it.'),
       asset: z.enum(payableAssets).describe('Stablecoin by symbol.'),
@@ -59,7 +61,7 @@ export const evidenceDocument = z.strictObject({
   authorization: z
     .strictObject({
       payer: z.string().describe('Address of the purse.'),
-      nonce: z.string().describe('EIP-3009 nonce.'),
+      nonce: z.string().describe('EIP-3009 nonce; for `upto`, Permit2 nonce.'),
       validBefore: z.string().nullable().describe('End of its validity, ISO 8601 UTC; null: not signed.'),
       sinceBlock: z.string().nullable().describe('Last block before it was signed.'),
       credentialHash: z.string().nullable().describe('SHA-256 of the header that paid, hex.'),
@@ -123,6 +125,7 @@ export async function buildEvidence(
     },
     challenge: {
       protocol,
+      scheme: purchase.scheme,
       chainId: chain.id,
       network: purchase.network,
       asset,
@@ -152,14 +155,16 @@ async function findLog(
   transaction: string,
 ): Promise<z.output<typeof settlementLog> | null> {
   const mined = await chain.transaction(toHex(transaction))
-  const log = mined?.transfers.find(
-    ({ authorization }) =>
-      authorization?.nonce.toLowerCase() === purchase.nonce &&
-      authorization.authorizer.toLowerCase() === purchase.payer,
+  const log = mined?.transfers.find(({ authorization, isUpto, from, to }) =>
+    purchase.scheme === 'upto'
+      ? isUpto && from === purchase.payer && to === purchase.pay_to
+      : authorization?.nonce.toLowerCase() === purchase.nonce &&
+        authorization.authorizer.toLowerCase() === purchase.payer,
   )
   if (log === undefined) return null
   const { position, token, from, to, units } = log
-  return { position, token, from, to, units: units.toString(), nonce: purchase.nonce }
+  const nonce = purchase.scheme === 'upto' ? null : purchase.nonce
+  return { position, token, from, to, units: units.toString(), nonce }
 }
 
 /** Checks a document against itself. @returns what contradicts, in words; empty: nothing. */
@@ -172,6 +177,7 @@ export function judgeEvidence({
   const isPaid = settlement !== null
   const same = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
   const log = settlement?.log ?? null
+  const isUpto = challenge.scheme === 'upto'
   return [
     ...(status === 'undelivered' && !isPaid ? ['it is said to be paid, without a payment'] : []),
     ...(isPaid && authorization.validBefore === null ? ['it is paid, but was never signed'] : []),
@@ -179,8 +185,9 @@ export function judgeEvidence({
     (same(log.token, challenge.token) &&
       same(log.from, authorization.payer) &&
       same(log.to, challenge.payTo) &&
-      log.units === challenge.units &&
-      same(log.nonce, authorization.nonce))
+      (isUpto
+        ? BigInt(log.units) <= BigInt(challenge.units) && log.nonce === null
+        : log.units === challenge.units && same(log.nonce ?? '', authorization.nonce)))
       ? []
       : ['the payment is not the one that was signed']),
   ]

@@ -4,7 +4,7 @@ import type { Chain } from '../../providers/chain/port.ts'
 import type { PublicAnswer, PublicFetch } from '../../providers/public-fetch.ts'
 import type { Connection } from '../../storage/database.ts'
 import { derivePurchaseNonce, purseKey } from './authorization.ts'
-import { readOffers } from './offers.ts'
+import { readOffers, toOfferChain } from './offers.ts'
 import { isSuccess } from './pay-purchase.ts'
 import { type Acceptance, chooseOffer } from './plan-purchase.ts'
 import { askUnpaid, type PurchaseRequest, repeatedChallenge, unusableAnswer } from './request.ts'
@@ -22,7 +22,8 @@ interface AskingParts {
 }
 
 /**
- * Asks the seller, and chooses the offer to accept. @returns the answer itself where it asks for no payment.
+ * Asks the seller, and chooses the offer to accept. @param isSigned the owner signs the transfer to the purse, which is known before: an
+ * `upto` purchase has a purse of its own. @returns the answer itself where it asks for no payment.
  * @throws Failure `terms_not_payable`, `seller_failed`.
  */
 export async function findOffer(
@@ -31,8 +32,9 @@ export async function findOffer(
     request,
     purseId,
     table,
+    isSigned = false,
     ...acceptance
-  }: Acceptance & { request: PurchaseRequest; purseId: string; table: RateTable },
+  }: Acceptance & { request: PurchaseRequest; purseId: string; table: RateTable; isSigned?: boolean },
 ): Promise<ReturnType<typeof chooseOffer> | { readonly free: PublicAnswer }> {
   const loopback = settings.mode === 'sandbox'
   const payer = purseKey(settings.dataKey, purseId).address
@@ -40,10 +42,16 @@ export async function findOffer(
     const answer = await askUnpaid(request, { fetchPublic, loopback })
     if (isSuccess(answer)) return { free: answer }
     if (answer.status !== 402) throw unusableAnswer(answer)
-    const offers = readOffers(chain, answer, now).map((offer) =>
+    const offers = readOffers(await toOfferChain(chain), answer, now).map((offer) => {
       // A seller that names the purse itself would have it pay in a circle.
-      offer.payTo === payer.toLowerCase() ? { ...offer, reason: 'payee_invalid' } : offer,
-    )
+      if (offer.payTo === payer.toLowerCase()) return { ...offer, reason: 'payee_invalid' }
+      // The payment of MPP is in the field of the login.
+      if (offer.protocol === 'mpp' && request.secrets.authorization !== undefined)
+        return { ...offer, reason: offer.reason ?? 'authorization_conflict' }
+      return isSigned && offer.scheme === 'upto' && offer.reason === null
+        ? { ...offer, reason: 'owner_signs_prices_only' }
+        : offer
+    })
     const offer = chooseOffer(offers, acceptance, table)
     if (offer.protocol !== 'mpp') return offer
     const nonce = derivePurchaseNonce({ purchaseId: '', ...offer })

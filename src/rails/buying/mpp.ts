@@ -68,6 +68,7 @@ export function readMppChallenges(
       return [
         {
           protocol: 'mpp',
+          scheme: 'exact',
           network: `eip155:${chainId}`,
           isOurChain: chainId === id,
           isSupported:

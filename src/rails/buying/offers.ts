@@ -5,20 +5,30 @@
  */
 import { z } from 'zod'
 import { type Json, toJson } from '../../core/base/json.ts'
+import { stablecoins } from '../../core/money/money.ts'
 import type { Address, Chain } from '../../providers/chain/port.ts'
 import type { PublicAnswer } from '../../providers/public-fetch.ts'
 import { readMppChallenges } from './mpp.ts'
 import { parseStrangersJson } from './stranger-json.ts'
-import { headerValues, type PayableAsset, type Protocol, payableAssets, type ReadOffer } from './terms.ts'
+import {
+  headerValues,
+  type PayableAsset,
+  type Protocol,
+  payableAssets,
+  type ReadOffer,
+  type Scheme,
+} from './terms.ts'
 
 /** An offer. @property units smallest units. @property reason why it cannot be paid; null: it can be. */
 export interface Offer {
   readonly protocol: Protocol
+  readonly scheme: Scheme
   readonly network: string
   /** Symbol of an asset that we know; null otherwise. */
   readonly asset: PayableAsset | null
   readonly token: Address
   readonly payTo: Address
+  /** Of `upto`, the most that is paid. */
   readonly units: bigint
   readonly seconds: number
   /** The seller's offer, unchanged; the payment repeats it. */
@@ -66,18 +76,34 @@ const challengeV1 = z.looseObject({
   accepts: z.array(z.unknown()).max(MAX_OFFERS),
 })
 
-/** Reads every offer of an answer, the preferred protocols first. @param now for MPP challenges, which expire. */
+/** A chain on which offers are paid. @property hasUpto true if `upto` can be paid there. */
+export type OfferChain = Pick<Chain, 'id' | 'name' | 'tokens'> & { readonly hasUpto: boolean }
+
+/**
+ * Reads every offer of an answer, the preferred protocols first, and in each the certain prices before those that are a maximum.
+ * @param now for MPP challenges, which expire.
+ */
 export function readOffers(
-  chain: Pick<Chain, 'id' | 'name' | 'tokens'>,
+  chain: OfferChain,
   answer: Pick<PublicAnswer, 'headers' | 'body'>,
   now: Date,
 ): readonly Offer[] {
-  return [...readV2(chain, answer), ...readV1(chain, answer), ...readMppChallenges(chain, answer, now)]
+  const read = [...readV2(chain, answer), ...readV1(chain, answer), ...readMppChallenges(chain, answer, now)]
     .slice(0, MAX_OFFERS)
     .map((offer) => judge(chain, offer))
+  const isMaximum = ({ scheme }: Offer) => scheme === 'upto'
+  return [...read.filter((offer) => !isMaximum(offer)), ...read.filter(isMaximum)]
 }
 
-function readV2({ id }: Pick<Chain, 'id'>, answer: Pick<PublicAnswer, 'headers'>): readonly ReadOffer[] {
+/** Prepares a chain for {@link readOffers}. */
+export async function toOfferChain(
+  chain: Pick<Chain, 'id' | 'name' | 'tokens' | 'uptoSupport'>,
+): Promise<OfferChain> {
+  const { id, name, tokens } = chain
+  return { id, name, tokens, hasUpto: (await chain.uptoSupport()) === 'supported' }
+}
+
+function readV2({ id, hasUpto }: OfferChain, answer: Pick<PublicAnswer, 'headers'>): readonly ReadOffer[] {
   return headerValues(answer, 'payment-required').flatMap((header) => {
     if (header.length > MAX_CHALLENGE_BYTES) return []
     const read = challengeV2.safeParse(parseStrangersJson(Buffer.from(header, 'base64').toString()))
@@ -87,13 +113,16 @@ function readV2({ id }: Pick<Chain, 'id'>, answer: Pick<PublicAnswer, 'headers'>
       const accepted = acceptV2.safeParse(each)
       if (!accepted.success) return []
       const { scheme, network, asset, payTo, amount, maxTimeoutSeconds, extra } = accepted.data
-      const method = extra?.assetTransferMethod ?? 'eip3009'
+      const isUpto = scheme === 'upto'
+      const method = extra?.assetTransferMethod ?? (isUpto ? 'permit2' : 'eip3009')
       return [
         {
           protocol: 'x402-v2',
+          scheme: isUpto ? 'upto' : 'exact',
           network,
           isOurChain: network === `eip155:${id}`,
-          isSupported: scheme === 'exact' && method === 'eip3009',
+          isSupported: isUpto ? hasUpto && method === 'permit2' : scheme === 'exact' && method === 'eip3009',
+          facilitator: extra?.facilitatorAddress,
           token: asset,
           payTo,
           amount,
@@ -106,7 +135,7 @@ function readV2({ id }: Pick<Chain, 'id'>, answer: Pick<PublicAnswer, 'headers'>
   })
 }
 
-function readV1({ name }: Pick<Chain, 'name'>, { body }: Pick<PublicAnswer, 'body'>): readonly ReadOffer[] {
+function readV1({ name }: OfferChain, { body }: Pick<PublicAnswer, 'body'>): readonly ReadOffer[] {
   if (body.length > MAX_CHALLENGE_BYTES) return []
   const read = challengeV1.safeParse(parseStrangersJson(Buffer.from(body).toString()))
   if (!read.success) return []
@@ -117,6 +146,7 @@ function readV1({ name }: Pick<Chain, 'name'>, { body }: Pick<PublicAnswer, 'bod
     return [
       {
         protocol: 'x402-v1',
+        scheme: 'exact',
         network,
         // Version 1 names networks as this gateway does.
         isOurChain: network === name,
@@ -132,13 +162,17 @@ function readV1({ name }: Pick<Chain, 'name'>, { body }: Pick<PublicAnswer, 'bod
   })
 }
 
-function judge({ tokens }: Pick<Chain, 'tokens'>, read: ReadOffer): Offer {
-  const { protocol, network, seconds, offer, description } = read
+function judge({ tokens }: OfferChain, read: ReadOffer): Offer {
+  const { protocol, scheme, network, seconds, offer, description } = read
   const isAmount = /^[1-9]\d{0,17}$/.test(read.amount)
   const asset =
     payableAssets.find((symbol) => tokens[symbol]?.toLowerCase() === read.token.toLowerCase()) ?? null
+  const isKnownWithoutPermit = stablecoins.some(
+    (symbol) => tokens[symbol]?.toLowerCase() === read.token.toLowerCase(),
+  )
   return {
     protocol,
+    scheme,
     network,
     asset: read.isOurChain ? asset : null,
     token: address(read.token),
@@ -152,15 +186,23 @@ function judge({ tokens }: Pick<Chain, 'tokens'>, read: ReadOffer): Offer {
       : !read.isOurChain
         ? 'network_not_supported'
         : asset === null
-          ? 'asset_not_supported'
-          : !ADDRESS.test(read.payTo) || /^0x0*$/i.test(read.payTo)
+          ? scheme === 'upto' && isKnownWithoutPermit
+            ? 'asset_without_permit'
+            : 'asset_not_supported'
+          : !isAddress(read.payTo)
             ? 'payee_invalid'
             : !isAmount
               ? 'amount_invalid'
               : !(seconds >= 1)
                 ? 'too_short'
-                : null,
+                : scheme === 'upto' && !isAddress(read.facilitator)
+                  ? 'facilitator_invalid'
+                  : null,
   }
+}
+
+function isAddress(given: unknown): boolean {
+  return typeof given === 'string' && ADDRESS.test(given) && !/^0x0*$/i.test(given)
 }
 
 /** An address in lower case; zero for text that is none, which is never paid. */

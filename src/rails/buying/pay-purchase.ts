@@ -12,18 +12,14 @@ import { timers } from '../../core/base/timers.ts'
 import type { Chain, Hex } from '../../providers/chain/port.ts'
 import type { PublicAnswer, PublicFetch } from '../../providers/public-fetch.ts'
 import type { Database } from '../../storage/database.ts'
-import {
-  cancelAuthorization,
-  credentialHeader,
-  derivePurchaseNonce,
-  purseKey,
-  signPayment,
-} from './authorization.ts'
+import { createAnswerWriter, MAX_ANSWER_BYTES } from './answer.ts'
+import { credentialHeader, derivePurchaseNonce, purseKey, signPayment } from './authorization.ts'
+import { cancelPayment } from './cancel-payment.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
 import { buildGivenUpFailure } from './fund-purchase.ts'
 import { readChallengeEnd } from './mpp.ts'
-import { readOffers } from './offers.ts'
+import { type OfferChain, readOffers, toOfferChain } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
 import {
   countAttempts,
@@ -32,13 +28,13 @@ import {
   keepSigned,
   markUndelivered,
   type Purchase,
-  parseKind,
   type SignedCredential,
   signedPurchase,
   toHex,
 } from './store.ts'
 import { parseStrangersJson } from './stranger-json.ts'
 import { headerValues, type PurchaseTerms } from './terms.ts'
+import { allowPermit2, signUpto } from './upto.ts'
 
 export interface PayingParts {
   readonly database: Database
@@ -52,6 +48,10 @@ export interface PayingParts {
 /** How often the same payment is presented in one call. */
 const ATTEMPTS = 3
 const PAUSE_MS = 150
+/** Pause before a payment is presented again to a seller whose node does not show the permission yet. */
+const PERMISSION_PAUSE_MS = 1_000
+/** How long a body may take, once its answer has begun. */
+const BODY_MS = 90_000
 /** How long an answer waits for the chain after a delivery. */
 const EVIDENCE_MS = 3_000
 /** Pauses between two looks at the chain: the first, and the longest. */
@@ -67,7 +67,47 @@ export async function signTerms(
   { chain, clock, settings }: Pick<PayingParts, 'chain' | 'clock' | 'settings'>,
   terms: PurchaseTerms,
 ): Promise<SignedCredential> {
-  const { purchaseId, asset, protocol, offer, seconds, sinceBlock } = terms
+  const { purchaseId, sinceBlock } = terms
+  const { header, validBefore } = await (terms.scheme === 'upto'
+    ? signMaximum({ chain, clock, settings }, terms)
+    : signPrice({ chain, clock, settings }, terms))
+  const text = JSON.stringify(header)
+  return {
+    validBefore: new Date(validBefore * 1000),
+    sinceBlock: BigInt(sinceBlock),
+    credential: seal(settings.dataKey, { purpose: SEAL, owner: purchaseId }, text),
+    credentialHash: createHash('sha256').update(text).digest('hex'),
+  }
+}
+
+type SigningParts = Pick<PayingParts, 'chain' | 'clock' | 'settings'>
+
+/** A credential. @property validBefore first second in which it is no longer taken, since 1970. */
+interface Signed {
+  readonly header: z.output<typeof credential>
+  readonly validBefore: number
+}
+
+async function signMaximum({ chain, clock, settings }: SigningParts, terms: PurchaseTerms): Promise<Signed> {
+  const { token, payTo: to, units, offer, seconds } = terms
+  const deadline = Math.floor(clock().getTime() / 1000) + seconds
+  const payment = {
+    token,
+    to,
+    maximum: BigInt(units),
+    nonce: derivePurchaseNonce(terms),
+    deadline: BigInt(deadline),
+  }
+  const account = purseKey(settings.dataKey, terms.purseId)
+  // Permit2 still takes it in the second of its deadline.
+  return {
+    header: await signUpto(account, payment, { chainId: chain.id, offer }),
+    validBefore: deadline + 1,
+  }
+}
+
+async function signPrice({ chain, clock, settings }: SigningParts, terms: PurchaseTerms): Promise<Signed> {
+  const { asset, protocol, offer, seconds } = terms
   const account = purseKey(settings.dataKey, terms.purseId)
   const endOfOffer = protocol === 'mpp' ? readChallengeEnd(offer) : null
   const validBefore = Math.min(
@@ -83,13 +123,7 @@ export async function signTerms(
     nonce: derivePurchaseNonce(terms),
   }
   const signature = await signPayment(chain, account, { asset, message })
-  const header = JSON.stringify(credentialHeader({ protocol, offer, chainId: chain.id }, message, signature))
-  return {
-    validBefore: new Date(validBefore * 1000),
-    sinceBlock: BigInt(sinceBlock),
-    credential: seal(settings.dataKey, { purpose: SEAL, owner: purchaseId }, header),
-    credentialHash: createHash('sha256').update(header).digest('hex'),
-  }
+  return { header: credentialHeader({ protocol, offer, chainId: chain.id }, message, signature), validBefore }
 }
 
 /**
@@ -105,6 +139,11 @@ export async function signPurchase(
   const { database, clock } = parts
   const { id } = purchase
   if (terms.protocol === 'mpp') await requireUnused(parts, purchase)
+  if (terms.scheme === 'upto')
+    await allowPermit2(parts, purseKey(parts.settings.dataKey, terms.purseId), {
+      asset: terms.asset,
+      units: BigInt(terms.units),
+    })
   const isKept = await keepSigned(database, { id, ...(await signTerms(parts, terms)), at: clock() })
   const kept = await requireCurrent(parts, id)
   // Another call may have signed it, when this one was slow: the same payment, and the same nonce.
@@ -160,28 +199,48 @@ export async function presentPurchase(
     const timeoutMs = Math.ceil(deadline - timers.monotonic())
     if (timeoutMs <= 0) break
     attempts += 1
+    const writer = createAnswerWriter(parts, id)
     const asked = await ask(request, {
       fetchPublic: parts.fetchPublic,
       loopback: parts.settings.mode === 'sandbox',
       timeoutMs,
       credential: header,
+      sink: (head) =>
+        isSuccess(head) ? { maxBytes: MAX_ANSWER_BYTES, timeoutMs: BODY_MS, write: writer.write } : null,
     })
     if (asked.status === 'answered' && isSuccess(asked.answer)) {
-      const { delivered, hash } = sealAnswer(parts.settings.dataKey, id, asked.answer)
-      await Promise.all([
-        keepDelivered(database, { id, delivered, hash, attempts, at: clock() }),
-        awaitOutcome(parts, purchase, findTransactionHint(asked.answer)),
+      const { answer } = asked
+      const isWaived = purchase.scheme === 'upto' && isForNothing(answer)
+      const keep = async (): Promise<Partial<Purchase> | null> => {
+        const { delivered, hash } = await sealAnswer(parts.settings.dataKey, id, { answer, writer })
+        const at = clock()
+        if (await keepDelivered(database, { id, delivered, hash, attempts, isWaived, at }))
+          return { delivered, delivered_hash: hash, delivered_at: at, attempts: purchase.attempts + attempts }
+        await writer.discard()
+        return null
+      }
+      const [kept, hash] = await Promise.all([
+        keep(),
+        // A seller that says itself that it takes nothing has nothing to wait for; the chain decides if it takes something all the same.
+        isWaived
+          ? cancelPurchase(parts, purchase).then(() => null)
+          : awaitOutcome(parts, purchase, findTransactionHint(answer)),
       ])
+      // Nothing changes a purchase that is paid and delivered, so it is not read again.
+      if (kept !== null && hash !== null && purchase.attempts === 0 && purchase.scheme === 'exact')
+        return { ...purchase, ...kept, state: 'settled', transaction_hash: hash, charged: purchase.units }
       return requireCurrent(parts, id)
     }
+    // An answer that broke off is none.
+    await writer.discard()
     const outcome = await bookOutcome(
       parts,
       purchase,
       asked.status === 'answered' ? findTransactionHint(asked.answer) : null,
     )
-    refusal = judge(parts, { asked, purchase })
+    refusal = judge({ chain: await toOfferChain(parts.chain), now: clock() }, { asked, purchase })
     if (OVER.has(outcome) || refusal.isFinal) break
-    if (attempts < ATTEMPTS) await timers.sleep(PAUSE_MS)
+    if (attempts < ATTEMPTS) await timers.sleep(refusal.pauseMs ?? PAUSE_MS)
   }
   await countAttempts(database, { id, attempts })
   const { code, failure } = refusal ?? timedOut
@@ -196,15 +255,10 @@ export async function presentPurchase(
  */
 export async function cancelPurchase(parts: PayingParts, purchase: Purchase): Promise<void> {
   if (purchase.state !== 'signed') return
-  const { chain, log, settings } = parts
   const outcome = await bookOutcome(parts, purchase, null)
   if (outcome !== 'open') return
-  const account = purseKey(settings.dataKey, purchase.purse_id)
-  await cancelAuthorization(chain, account, {
-    asset: parseKind(purchase).asset,
-    nonce: toHex(purchase.nonce),
-  }).catch((err: unknown) =>
-    log.warn({ err, purchaseId: purchase.id }, 'the authorization of a purchase could not be cancelled'),
+  await cancelPayment(parts, purchase).catch((err: unknown) =>
+    parts.log.warn({ err, purchaseId: purchase.id }, 'the payment of a purchase could not be cancelled'),
   )
   await bookOutcome(parts, purchase, null)
 }
@@ -215,29 +269,43 @@ export async function bookOutcome(
   purchase: Purchase,
   hint: Hex | null,
 ): Promise<PurchaseOutcome['status'] | 'unknown'> {
+  return (await book(parts, purchase, hint)).status
+}
+
+/** @property hash transaction of a payment that is booked; null: none is. */
+interface Booked {
+  readonly status: PurchaseOutcome['status'] | 'unknown'
+  readonly hash: Hex | null
+}
+
+async function book(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<Booked> {
   const { chain, log } = parts
   const { id } = purchase
   try {
     const outcome = await purchaseOutcome(chain, signedPurchase(purchase), hint)
-    if (outcome.status === 'settled') await settlePurchase(parts, purchase, outcome.transactionHash)
-    if (outcome.status === 'expired' || outcome.status === 'canceled')
+    const isForFree = outcome.status === 'settled' && outcome.units === 0n
+    if (outcome.status === 'settled' && !isForFree) {
+      const isBooked = await settlePurchase(parts, purchase, outcome)
+      return { status: 'settled', hash: isBooked ? outcome.transactionHash : null }
+    }
+    if (isForFree || outcome.status === 'expired' || outcome.status === 'canceled')
       await failPurchase(parts, purchase, {
         from: 'signed',
         code: 'seller_failed',
         failure: 'the seller never took the payment',
       })
-    return outcome.status
+    return { status: outcome.status, hash: null }
   } catch (err) {
     log.warn({ err, purchaseId: id }, 'the outcome of a purchase cannot be read yet')
-    return 'unknown'
+    return { status: 'unknown', hash: null }
   }
 }
 
-async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<void> {
+async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<Hex | null> {
   const until = timers.monotonic() + EVIDENCE_MS
   for (let pauseMs = EVIDENCE_POLL_MS.first; ; pauseMs = Math.min(pauseMs * 2, EVIDENCE_POLL_MS.longest)) {
-    const outcome = await bookOutcome(parts, purchase, hint)
-    if (outcome !== 'open' || timers.monotonic() > until) return
+    const { status, hash } = await book(parts, purchase, hint)
+    if (status !== 'open' || timers.monotonic() > until) return hash
     await timers.sleep(pauseMs)
   }
 }
@@ -247,6 +315,8 @@ interface Refusal {
   readonly failure: string
   /** Presenting the payment again is of no use. */
   readonly isFinal: boolean
+  /** Pause before it is presented again; {@link PAUSE_MS} by default. */
+  readonly pauseMs?: number
 }
 
 const timedOut: Refusal = {
@@ -256,7 +326,7 @@ const timedOut: Refusal = {
 }
 
 function judge(
-  { chain, clock }: Pick<PayingParts, 'chain' | 'clock'>,
+  { chain, now }: { chain: OfferChain; now: Date },
   { asked, purchase }: { asked: Asked; purchase: Purchase },
 ): Refusal {
   const toSellerFailure = (failure: string, isFinal = false): Refusal => ({
@@ -273,14 +343,21 @@ function judge(
   const { status } = answer
   if (status >= 300 && status < 400)
     return toSellerFailure(`the seller redirected the paid request (${status})`, true)
+  // The permission is confirmed before anything is presented: this seller's node is behind.
+  if (status === 412 && purchase.scheme === 'upto')
+    return {
+      ...toSellerFailure('the seller did not see the permission for the payment (412)'),
+      pauseMs: PERMISSION_PAUSE_MS,
+    }
   if (status !== 402)
     return toSellerFailure(
       `the seller answered the paid request with ${status}`,
       status < 500 && !MAY_PASS.has(status),
     )
-  const isSame = readOffers(chain, answer, clock()).some(
+  const isSame = readOffers(chain, answer, now).some(
     (offer) =>
       offer.protocol === purchase.protocol &&
+      offer.scheme === purchase.scheme &&
       offer.payTo === purchase.pay_to &&
       offer.token === purchase.token &&
       offer.units === purchase.units,
@@ -302,8 +379,24 @@ export function isSuccess({ status }: Pick<PublicAnswer, 'status'>): boolean {
 }
 
 const receipt = z.looseObject({ transaction: z.string() })
+const freeReceipt = z.looseObject({
+  success: z.literal(true),
+  transaction: z.literal(''),
+  amount: z.literal('0').optional(),
+})
 const reference = z.looseObject({ reference: z.string() })
 const HASH = /^0x[0-9a-f]{64}$/i
+
+/** True if the seller says that it settled for nothing: an `upto` payment of which no transaction will tell. */
+function isForNothing(answer: Pick<PublicAnswer, 'headers'>): boolean {
+  return headerValues(answer, 'payment-response')
+    .slice(0, 3)
+    .some(
+      (header) =>
+        freeReceipt.safeParse(parseStrangersJson(Buffer.from(header.slice(0, 8192), 'base64').toString()))
+          .success,
+    )
+}
 
 /** The transaction that the seller names; null without one. It only says where to look. */
 function findTransactionHint(answer: Pick<PublicAnswer, 'headers'>): Hex | null {

@@ -10,12 +10,13 @@ import { formatUnits, toDecimal } from '../../core/money/money.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import { usdMicrosAt } from '../../core/money/usd-value.ts'
 import type { Offer } from './offers.ts'
-import { type PayableAsset, protocols } from './terms.ts'
+import { type PayableAsset, protocols, schemes } from './terms.ts'
 
 export const offerView = z.strictObject({
   protocol: z.enum(protocols).describe('Payment protocol.'),
   network: untrustedText('Network as the seller names it.'),
   asset: z.string().describe('Symbol, or contract address of an unknown asset.'),
+  scheme: z.enum(schemes).describe('`upto`: `amount` is a maximum.'),
   amount: z.string().describe('Price; in smallest units for an unknown asset.'),
   usd: z.string().nullable().describe('Value in USD; null for an unknown asset.'),
   payTo: z.string().describe('Payee’s EVM address.'),
@@ -25,10 +26,11 @@ export const offerView = z.strictObject({
 offerView.register(z.globalRegistry, { id: 'Offer' })
 
 export function viewOffer(table: RateTable, offer: Offer): z.input<typeof offerView> {
-  const { protocol, network, asset, units, token, payTo, reason } = offer
+  const { protocol, scheme, network, asset, units, token, payTo, reason } = offer
   return {
     protocol,
     network: network.slice(0, 100),
+    scheme,
     asset: asset ?? getAddress(token),
     amount: asset === null ? formatUnits(units, 0) : toDecimal({ asset, units }),
     usd:

@@ -1,18 +1,21 @@
 /** Purses in the books and on the chain: per address, the chain holds at least what the books say. */
 import { sql } from 'kysely'
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
+import { purchaseOutcome } from '../../books/evidence/purchase-outcome.ts'
 import { pursePlace } from '../../books/ledger/accounts.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { type Address, type Chain, type Mint, tokenAddress } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
-import { toHex } from './store.ts'
+import { signedPurchase, toHex } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** Money of a purse. Units are smallest units. */
 export interface PurseBalance {
   readonly purseId: string
   readonly accountId: string
+  /** Key whose purchases it pays; null for people. */
+  readonly agentId: string | null
   readonly address: Address
   readonly asset: PayableAsset
   readonly available: bigint
@@ -22,6 +25,7 @@ export interface PurseBalance {
 interface Row {
   readonly id: string
   readonly account_id: string
+  readonly agent_id: string | null
   readonly address: string
   readonly asset: PayableAsset
   readonly available: bigint
@@ -29,7 +33,7 @@ interface Row {
 }
 
 /**
- * Reads the balances of purses that ever had money, by purse and asset. @param accountId of one account; null: all.
+ * Reads the balances of purses that ever had money, by purse and asset; those of one purchase only while they have some. @param accountId of one account; null: all.
  * @param after id of the last purse that was read. @param limit maximum number of rows.
  */
 export async function readPurseBalances(
@@ -39,15 +43,20 @@ export async function readPurseBalances(
 ): Promise<readonly PurseBalance[]> {
   const { rows } = await sql<Row>`
     select p.id, p.account_id, p.address, b.asset,
+      case left(p.id, 4) when 'buy_' then (select o.key_id from purchase o where o.id = p.id)
+        else nullif(p.id, p.account_id) end as agent_id,
       coalesce(sum(b.units) filter (where b.account like '%:available'), 0)::bigint as available,
       coalesce(sum(b.units) filter (where b.account like '%:held'), 0)::bigint as held
     from purse p join balance b on b.account in
       (p.account_id || ':purse.' || p.id || ':available', p.account_id || ':purse.' || p.id || ':held')
     where (${accountId}::text is null or p.account_id = ${accountId}) and b.asset = any(${[...payableAssets]}) and p.id > ${after}
-    group by p.id, p.account_id, p.address, b.asset order by p.id, b.asset limit ${limit}`.execute(kysely)
-  return rows.map(({ id, account_id, address, asset, available, held }) => ({
+    group by p.id, p.account_id, p.address, b.asset having left(p.id, 4) <> 'buy_' or sum(b.units) > 0 order by p.id, b.asset limit ${limit}`.execute(
+    kysely,
+  )
+  return rows.map(({ id, account_id, agent_id, address, asset, available, held }) => ({
     purseId: id,
     accountId: account_id,
+    agentId: agent_id,
     address: toHex(address),
     asset,
     available,
@@ -55,25 +64,39 @@ export async function readPurseBalances(
   }))
 }
 
-/** Authorizations of a purse that may be used on the chain before they are booked. */
-async function openPayments({ kysely }: Connection, { purseId, asset }: PurseBalance) {
-  const [purchases, sweeps] = [
-    await kysely
-      .selectFrom('purchase')
-      .select(['units', 'nonce'])
-      .where('purse_id', '=', purseId)
-      .where('asset', '=', asset)
-      .where('state', '=', 'signed')
-      .execute(),
-    await kysely
-      .selectFrom('purse_sweep')
-      .select(['units', 'nonce'])
-      .where('purse_id', '=', purseId)
-      .where('asset', '=', asset)
-      .where('state', '=', 'open')
-      .execute(),
-  ]
-  return [...purchases, ...sweeps]
+/** Money of a purse that payments have taken on the chain before they are booked. @returns smallest units. */
+async function readUnbooked(
+  { database: { kysely }, chain }: { database: Connection; chain: Chain },
+  { purseId, address, asset }: PurseBalance,
+): Promise<bigint> {
+  const purchases = await kysely
+    .selectFrom('purchase')
+    .selectAll()
+    .where('purse_id', '=', purseId)
+    .where('asset', '=', asset)
+    .where('state', '=', 'signed')
+    .execute()
+  const sweeps = await kysely
+    .selectFrom('purse_sweep')
+    .select(['units', 'nonce'])
+    .where('purse_id', '=', purseId)
+    .where('asset', '=', asset)
+    .where('state', '=', 'open')
+    .execute()
+  let units = 0n
+  for (const purchase of purchases.filter(({ scheme }) => scheme === 'upto')) {
+    const outcome = await purchaseOutcome(chain, signedPurchase(purchase))
+    if (outcome.status === 'settled') units += outcome.units
+  }
+  for (const payment of [...purchases.filter(({ scheme }) => scheme === 'exact'), ...sweeps]) {
+    const state = await chain.authorizationState({
+      token: tokenAddress(chain, asset),
+      authorizer: address,
+      nonce: toHex(payment.nonce),
+    })
+    if (state.status === 'used') units += payment.units
+  }
+  return units
 }
 
 /**
@@ -89,19 +112,22 @@ async function findLack(
   const onChain = await chain.readBalance(asset, address)
   let lack = available + held - onChain
   if (lack <= 0n) return 0n
-  for (const { units, nonce } of await openPayments(database, balance)) {
-    const state = await chain.authorizationState({
-      token: tokenAddress(chain, asset),
-      authorizer: address,
-      nonce: toHex(nonce),
-    })
-    if (state.status === 'used') lack -= units
-  }
+  lack -= await readUnbooked({ database, chain }, balance)
   const again = (await readPurseBalances(database, balance.accountId)).find(
     (other) => other.purseId === balance.purseId && other.asset === asset,
   )
   const isStill = again?.available === available && again.held === held
   return isStill && lack > 0n ? lack : 0n
+}
+
+/** Money of one purse that the books have and the chain has not; 0n while the books are moving. */
+export async function findPurseLack(
+  parts: { database: Connection; chain: Chain },
+  purse: { id: string; account_id: string; asset: PayableAsset },
+): Promise<bigint> {
+  const balances = await readPurseBalances(parts.database, purse.account_id)
+  const balance = balances.find(({ purseId, asset }) => purseId === purse.id && asset === purse.asset)
+  return balance === undefined ? 0n : findLack(parts, balance)
 }
 
 /** Sandbox: mints what purses lack on a fresh chain. @returns the number of topped-up balances. */

@@ -23,6 +23,8 @@ const UNWRITTEN_MS = 10_000
 export interface Recalled {
   readonly decisionId: string
   readonly request: PurchaseRequest
+  /** False if the request lacks what it was bought with: the seller is not asked. */
+  readonly mayAsk: boolean
   /** Writes the purchase of a call that ended before it did. */
   readonly write: () => Promise<Purchase>
   /** Signs and pays a purchase that is not signed. */
@@ -60,7 +62,7 @@ async function recallOnce(
   found: Purchase | undefined,
 ): Promise<Purchase | null> {
   const { database, clock } = parts
-  const { decisionId, request, pay } = recalled
+  const { decisionId, request, mayAsk, pay } = recalled
   const purchase = found ?? (await rewrite(parts, recalled))
   if (purchase === null) return null
   const now = clock()
@@ -71,9 +73,10 @@ async function recallOnce(
   if (claimed === undefined) return null
   return whileClaimed(parts, purchase.id, async () => {
     // An unsigned one that is over is ended by a job.
-    if (claimed.state === 'reserved') return claimed.is_canceled ? null : await pay(claimed)
+    if (claimed.state === 'reserved') return claimed.is_canceled || !mayAsk ? null : await pay(claimed)
     const mayCome = claimed.state === 'settled' || !claimed.is_canceled
-    const mustAsk = claimed.delivered_at === null && mayCome && claimed.request_hash === hashRequest(request)
+    const isSame = mayAsk && claimed.request_hash === hashRequest(request)
+    const mustAsk = claimed.delivered_at === null && mayCome && isSame
     if (mustAsk) return await presentPurchase(parts, claimed, request)
     if (claimed.state === 'signed') await bookOutcome(parts, claimed, null)
     return (await findPurchase(database, { decisionId })) ?? null

@@ -7,34 +7,46 @@ import {
   type PublicAnswer,
   type PublicFetch,
   type PublicFetchProblem,
+  type PublicRequest,
 } from '../../providers/public-fetch.ts'
 import { readPublicUrl } from '../../providers/public-url.ts'
+import { PART_BYTES } from './answer.ts'
+import { isSecretField } from './secrets.ts'
+import type { methods } from './terms.ts'
 
-const MAX_REQUEST_BYTES = 64 * 1024
-const MAX_ANSWER_BYTES = 256 * 1024
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024
+/** Of all header fields: what common servers take. */
+const MAX_FIELDS_LENGTH = 16_384
 /** How long a seller is waited for. */
 export const SELLER_MS = 30_000
 
 export interface PurchaseRequest {
   /** Without a fragment. */
   readonly url: URL
-  readonly method: 'GET' | 'POST'
+  readonly method: Method
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | undefined
+  /** Fields that are sent and never kept, in lower case: no hash covers them, since a new login is no new purchase. */
+  readonly secrets: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | undefined
 }
+
+type Method = (typeof methods)[number]
 
 export interface AskedRequest {
   readonly url: string
-  readonly method?: 'GET' | 'POST' | undefined
+  readonly method?: Method | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly authorization?: { readonly token: string } | undefined
   readonly body?: string | Readonly<Record<string, unknown>> | undefined
+  readonly bodyBase64?: string | undefined
 }
 
-const PASSED_ON = new Set(['accept', 'accept-language', 'content-type'])
-const OWN_FIELD = /^x-[a-z0-9-]{1,60}$/
-/** Fields by which protocols pay, and by which proxies and this gateway identify requests. */
-const WITHHELD = /^x-(payment|forwarded|real-ip|bursar|request-id|api-key$|http-method)/
+/** Fields of the connection, of proxies, of payments and of this gateway. */
+const WITHHELD =
+  /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|host|content-length|expect|accept-encoding|authorization|forwarded|via|x-real-ip)$|^(proxy-|payment|x-payment|x-forwarded-|x-http-method|(x-)?bursar-)/
+const FIELD_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /**
  * Reads the request of a purchase. @param loopback the sandbox may buy from this machine.
@@ -43,26 +55,52 @@ const WITHHELD = /^x-(payment|forwarded|real-ip|bursar|request-id|api-key$|http-
 export function readRequest(asked: AskedRequest, { loopback }: { loopback: boolean }): PurchaseRequest {
   const read = readPublicUrl(asked.url, { loopback })
   if ('refused' in read) throw urlNotAllowed(read.refused, read.detail)
-  const body = typeof asked.body === 'object' ? writeJson(asked.body) : asked.body
   const method = asked.method ?? 'GET'
-  if (body !== undefined && method === 'GET') throw invalid('body', 'is for POST only')
-  if (body !== undefined && Buffer.byteLength(body) > MAX_REQUEST_BYTES)
-    throw invalid('body', `is over ${MAX_REQUEST_BYTES} bytes`)
+  const body = readRequestBody(asked)
+  if (body !== undefined && method === 'GET') throw invalid('body', 'is not for GET')
   const headers: Record<string, string> = {}
+  const secrets: Record<string, string> = {}
   for (const [given, value] of Object.entries(asked.headers ?? {})) {
     const name = given.toLowerCase()
-    if (!PASSED_ON.has(name) && (!OWN_FIELD.test(name) || WITHHELD.test(name)))
+    const path = `headers.${given.slice(0, 60)}`
+    if (!FIELD_NAME.test(name) || WITHHELD.test(name))
       throw invalid(
-        `headers.${given.slice(0, 60)}`,
-        'is not passed on: Accept, Accept-Language, Content-Type and X-… (not X-Payment…) are',
+        path,
+        name === 'authorization'
+          ? 'is not passed on: send the token of your login as `authorization`'
+          : 'is not passed on: fields of connections, proxies, payments and this gateway are not',
       )
-    if (headers[name] !== undefined) throw invalid(`headers.${given.slice(0, 60)}`, 'occurs twice')
-    if (value.length > 1024 || !/^[\t\x20-\x7e]*$/.test(value))
-      throw invalid(`headers.${given.slice(0, 60)}`, 'must be at most 1024 visible ASCII characters')
-    headers[name] = value
+    const fields = isSecretField(name) ? secrets : headers
+    if (fields[name] !== undefined) throw invalid(path, 'occurs twice')
+    if (!FIELD_VALUE.test(value)) throw invalid(path, 'must be visible characters of ISO 8859-1')
+    fields[name] = value
   }
+  const { token } = asked.authorization ?? {}
+  if (token !== undefined) {
+    if (!/^[\x21-\x7e]+$/.test(token))
+      throw invalid('authorization.token', 'must be visible ASCII characters')
+    secrets.authorization = `Bearer ${token}`
+  }
+  const length = [headers, secrets].flatMap(Object.entries).flat().join('').length
+  if (length > MAX_FIELDS_LENGTH)
+    throw invalid('headers', `are over ${MAX_FIELDS_LENGTH} characters together`)
   if (typeof asked.body === 'object') headers['content-type'] ??= 'application/json'
-  return { url: read.url, method, headers, body }
+  return { url: read.url, method, headers, secrets, body }
+}
+
+/** @throws Failure `invalid_request`. */
+function readRequestBody({ body, bodyBase64 }: AskedRequest): string | Uint8Array | undefined {
+  if (bodyBase64 === undefined) {
+    const text = typeof body === 'object' ? writeJson(body) : body
+    if (text !== undefined && Buffer.byteLength(text) > MAX_REQUEST_BYTES)
+      throw invalid('body', `is over ${MAX_REQUEST_BYTES} bytes`)
+    return text
+  }
+  if (body !== undefined) throw invalid('bodyBase64', 'is instead of body')
+  const bytes = Buffer.from(bodyBase64, 'base64')
+  if (bytes.toString('base64') !== bodyBase64) throw invalid('bodyBase64', 'must be base64 with padding')
+  if (bytes.length > MAX_REQUEST_BYTES) throw invalid('bodyBase64', `is over ${MAX_REQUEST_BYTES} bytes`)
+  return bytes
 }
 
 function urlNotAllowed(reason: string, detail: string): Failure {
@@ -83,17 +121,21 @@ function invalid(path: string, message: string): Failure {
  * The seller of a URL, whose payee is remembered: its origin. On this machine's loopback, where the sandbox's sellers share an
  * origin, each path is a seller of its own. @property resource origin and path.
  */
-export function toSeller({ url }: PurchaseRequest): { readonly seller: string; readonly resource: string } {
+export function toSeller({ url }: Pick<PurchaseRequest, 'url'>): {
+  readonly seller: string
+  readonly resource: string
+} {
   const resource = `${url.origin}${url.pathname}`
   const isLoopback = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
   return { seller: isLoopback ? resource : url.origin, resource }
 }
 
-/** Hex SHA-256 of what is asked: method, URL, header fields and body. */
+/** Hex SHA-256 of what is asked: method, URL, header fields and body, without what is secret. */
 export function hashRequest({ url, method, headers, body = '' }: PurchaseRequest): string {
   const fields = Object.entries(headers).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const said = typeof body === 'string' ? body : { base64: Buffer.from(body).toString('base64') }
   return createHash('sha256')
-    .update(JSON.stringify([method, url.href, fields, body]))
+    .update(JSON.stringify([method, url.href, fields, said]))
     .digest('hex')
 }
 
@@ -102,7 +144,7 @@ export type Asked =
   | { readonly status: 'answered'; readonly answer: PublicAnswer }
   | { readonly status: PublicFetchProblem; readonly detail: string; readonly sent: boolean }
 
-/** Sends the request once. @param credential header that pays, if it is paid. */
+/** Sends the request once. @param credential header that pays, if it is paid. @param sink receives a long body. */
 export async function ask(
   request: PurchaseRequest,
   {
@@ -110,14 +152,16 @@ export async function ask(
     loopback,
     timeoutMs = SELLER_MS,
     credential,
+    sink,
   }: {
     fetchPublic: PublicFetch
     loopback: boolean
     timeoutMs?: number
     credential?: { readonly name: string; readonly value: string }
+    sink?: NonNullable<PublicRequest['sink']>
   },
 ): Promise<Asked> {
-  const { url, method, headers, body } = request
+  const { url, method, headers, secrets, body } = request
   try {
     const answer = await fetchPublic({
       url,
@@ -125,12 +169,14 @@ export async function ask(
       headers: {
         accept: '*/*',
         ...headers,
+        ...secrets,
         ...(credential === undefined ? {} : { [credential.name.toLowerCase()]: credential.value }),
       },
       body,
-      maxBytes: MAX_ANSWER_BYTES,
+      maxBytes: PART_BYTES,
       timeoutMs,
       loopback,
+      ...(sink === undefined ? {} : { sink }),
     })
     return { status: 'answered', answer }
   } catch (error) {

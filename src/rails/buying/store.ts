@@ -118,8 +118,23 @@ export async function insertPurchase(
   connection: Connection,
   purchase: NewPurchase,
 ): Promise<'signed' | 'reserved' | 'none'> {
+  const { verdict } = await callForRow<{ verdict: 'signed' | 'reserved' | 'none' }>(connection, insertion, [
+    JSON.stringify(toRow(purchase)),
+    purchase.signed?.credential ?? null,
+  ])
+  return verdict
+}
+
+/** The row of a purchase as the reserve writes it, with its authorization. */
+export function purchaseRowText(purchase: NewPurchase): string {
   const { signed } = purchase
-  const row = {
+  const credential = signed === null ? null : Buffer.from(signed.credential).toString('base64')
+  return JSON.stringify({ ...toRow(purchase), credential })
+}
+
+function toRow(purchase: NewPurchase) {
+  const { signed } = purchase
+  return {
     id: purchase.purchaseId,
     account_id: purchase.accountId,
     key_id: purchase.keyId,
@@ -133,6 +148,7 @@ export async function insertPurchase(
     request_hash: purchase.requestHash,
     purpose: purchase.purpose,
     protocol: purchase.protocol,
+    scheme: purchase.scheme,
     chain: purchase.chain,
     network: purchase.network,
     asset: purchase.asset,
@@ -149,11 +165,6 @@ export async function insertPurchase(
     since_block: signed?.sinceBlock.toString() ?? null,
     credential_hash: signed?.credentialHash ?? null,
   }
-  const { verdict } = await callForRow<{ verdict: 'signed' | 'reserved' | 'none' }>(connection, insertion, [
-    JSON.stringify(row),
-    signed?.credential ?? null,
-  ])
-  return verdict
 }
 
 /** Checks whether another purchase has the nonce: it belongs to one for ever. */
@@ -215,14 +226,17 @@ export async function keepSigned(
     .where('state', '=', 'reserved')
     .where('is_canceled', '=', false)
     .where(
-      sql<boolean>`(key_id is null or exists (select from access_key k where k.id = key_id and k.status = 'active'))
+      sql<boolean>`key_is_active(key_id)
         and not exists (select from account a where a.id = account_id and a.status = 'locked')`,
     )
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }
 
-/** Keeps what the seller delivered after a number of further paid requests. The first delivery stays. */
+/**
+ * Keeps what the seller delivered after a number of further paid requests. @param isWaived the seller takes nothing for it, so that the
+ * payment is to be cancelled. @returns false if there was a delivery: the first stays.
+ */
 export async function keepDelivered(
   { kysely }: Connection,
   {
@@ -230,21 +244,25 @@ export async function keepDelivered(
     delivered,
     hash,
     attempts,
+    isWaived = false,
     at,
-  }: { id: string; delivered: Uint8Array; hash: string; attempts: number; at: Date },
-): Promise<void> {
-  await kysely
+  }: { id: string; delivered: Uint8Array; hash: string; attempts: number; isWaived?: boolean; at: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await kysely
     .updateTable('purchase')
     .set((eb) => ({
       delivered_at: at,
       delivered,
       delivered_hash: hash,
       attempts: eb('attempts', '+', attempts),
+      // It may be settled meanwhile.
+      is_canceled: isWaived ? sql<boolean>`state = 'signed'` : eb.ref('is_canceled'),
       updated_at: at,
     }))
     .where('id', '=', id)
     .where('delivered_at', 'is', null)
-    .execute()
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 /** Counts paid requests that brought nothing. */
@@ -443,6 +461,8 @@ export async function deleteOldDeliveries({ kysely }: Connection, before: Date):
     .where('delivered_at', '<', before)
     .where('state', 'in', ['settled', 'failed'])
     .execute()
+  // Those of an answer that was never whole too.
+  await kysely.deleteFrom('purchase_answer').where('written_at', '<', before).execute()
 }
 
 /**
@@ -457,8 +477,14 @@ export async function erasePurchases({ kysely }: Connection, accountId: string):
     .where('delivered', 'is not', null)
     .execute()
   await kysely
+    .deleteFrom('purchase_answer')
+    .where('purchase_id', 'in', (of) =>
+      of.selectFrom('purchase').select('id').where('account_id', '=', accountId),
+    )
+    .execute()
+  await kysely
     .updateTable('approval')
-    .set({ input: sql<string>`(input::jsonb - 'headers' - 'body')::text` })
+    .set({ input: sql<string>`(input::jsonb - 'headers' - 'body' - 'bodyBase64')::text` })
     .where('account_id', '=', accountId)
     .where('operation', '=', 'purchases.buy')
     .where(({ eb, or }) =>
@@ -511,6 +537,11 @@ export async function findKnownSeller(
   }
 }
 
+/** What was paid of a purchase, or reserved for it. @returns smallest units. */
+export function chargedUnits({ charged, units }: Pick<Purchase, 'charged' | 'units'>): bigint {
+  return charged ?? units
+}
+
 const stored = z.object({ asset: z.enum(payableAssets), protocol: z.enum(protocols) })
 
 /** Asset and protocol of a stored purchase. */
@@ -526,6 +557,7 @@ export function signedPurchase(purchase: Purchase): SignedPurchase {
     token: toHex(purchase.token),
     from: toHex(purchase.payer),
     to: toHex(purchase.pay_to),
+    scheme: purchase.scheme,
     units: purchase.units,
     nonce: toHex(purchase.nonce),
     validBefore,

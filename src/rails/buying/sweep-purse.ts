@@ -10,6 +10,7 @@ import { type Chain, type Hex, tokenAddress } from '../../providers/chain/port.t
 import type { Connection } from '../../storage/database.ts'
 import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
 import type { PayingParts } from './pay-purchase.ts'
+import { findPurseLack } from './purse-books.ts'
 import { purseMac, toHex } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
@@ -33,7 +34,10 @@ interface IdlePurse {
  * Purses with money, and without an open sweep, that pay for nothing: of keys that were revoked or have expired, of accounts that
  * owe a debt, and those whose last purchase has ended; an agent's keeps its money for a while.
  */
-async function idlePurses({ database }: PayingParts, at: Date): Promise<readonly IdlePurse[]> {
+async function idlePurses(
+  { database }: PayingParts,
+  { at, after }: { at: Date; after: string },
+): Promise<readonly IdlePurse[]> {
   const { rows } = await sql<IdlePurse>`
     select p.id, p.account_id, b.asset
     from purse p left join access_key k on k.id = p.id
@@ -44,16 +48,29 @@ async function idlePurses({ database }: PayingParts, at: Date): Promise<readonly
         or not exists (
           select from purchase o where o.account_id = p.account_id and o.purse_id = p.id
             and (o.state in ('reserved', 'signed') or k.id is not null and o.updated_at > ${new Date(at.getTime() - IDLE_MS)}))
-      ) and b.asset = any(${[...payableAssets]})
+      ) and b.asset = any(${[...payableAssets]}) and p.id || b.asset > ${after}
       and not exists (select from purse_sweep s where s.purse_id = p.id and s.asset = b.asset and s.state = 'open')
-    limit ${BATCH}`.execute(database.kysely)
+    order by p.id || b.asset limit ${BATCH}`.execute(database.kysely)
   return rows
+}
+
+/** Begins to sweep up to {@link BATCH} purses; those whose money is not on the chain take nobody's place. */
+async function beginSweeps(parts: SweepingParts, signal: AbortSignal): Promise<void> {
+  let begun = 0
+  let after = ''
+  while (begun < BATCH && !signal.aborted) {
+    const purses = await idlePurses(parts, { at: parts.clock(), after })
+    for (const purse of purses) if (await beginSweep(parts, purse)) begun += 1
+    const last = purses.at(-1)
+    if (last === undefined || purses.length < BATCH) return
+    after = last.id + last.asset
+  }
 }
 
 /** Runs one round. @returns the number of sweeps that it worked on. */
 export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Promise<number> {
   const { database, clock, log } = parts
-  for (const purse of await idlePurses(parts, clock())) await beginSweep(parts, purse)
+  await beginSweeps(parts, signal)
   const open = await nextSweeps(database, clock())
   for (const sweep of open) {
     if (signal.aborted) break
@@ -65,7 +82,7 @@ export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Pr
 }
 
 /** Open sweeps that have waited the longest: one that the chain refuses for ever comes last in the next round. */
-function nextSweeps({ kysely }: Connection, at: Date): Promise<OpenSweep[]> {
+function nextSweeps({ kysely }: Connection, at: Date): Promise<Sweep[]> {
   return kysely
     .updateTable('purse_sweep')
     .from('purse')
@@ -85,16 +102,22 @@ function nextSweeps({ kysely }: Connection, at: Date): Promise<OpenSweep[]> {
     .execute()
 }
 
-/** Holds the money and writes the sweep, in one transaction, before anything is signed. */
-async function beginSweep({ database, chain, newId, clock }: SweepingParts, purse: IdlePurse): Promise<void> {
+/**
+ * Holds the money and writes the sweep, in one transaction, before anything is signed. What a replaced block took from the purse
+ * is left out: the chain would refuse all of it, and the transfer that filled the purse is reversed from what is available.
+ * @returns whether it began.
+ */
+async function beginSweep(parts: SweepingParts, purse: IdlePurse): Promise<boolean> {
+  const { database, chain, newId, clock } = parts
   const { id: purseId, account_id: accountId, asset } = purse
+  const lack = await findPurseLack(parts, purse)
   const at = clock()
   const sinceBlock = await chain.blockNumber()
   const id = newId('swp', at)
   const place = pursePlace(purseId)
-  await database.transaction(async (connection) => {
-    const units = await lockUnits(connection, available(accountId, place), asset)
-    if (units === 0n) return
+  return database.transaction(async (connection) => {
+    const units = (await lockUnits(connection, available(accountId, place), asset)) - lack
+    if (units <= 0n) return false
     const inserted = await connection.kysely
       .insertInto('purse_sweep')
       .values({
@@ -110,7 +133,7 @@ async function beginSweep({ database, chain, newId, clock }: SweepingParts, purs
       .onConflict((conflict) => conflict.doNothing())
       .returning('id')
       .executeTakeFirst()
-    if (inserted === undefined) return
+    if (inserted === undefined) return false
     await post(connection, {
       id: `sweep:${id}:hold`,
       kind: 'purse_sweep',
@@ -120,10 +143,11 @@ async function beginSweep({ database, chain, newId, clock }: SweepingParts, purs
         { source: available(accountId, place), destination: held(accountId, place), money: { asset, units } },
       ],
     })
+    return true
   })
 }
 
-interface OpenSweep {
+export interface Sweep {
   readonly id: string
   readonly purse_id: string
   readonly account_id: string
@@ -136,19 +160,46 @@ interface OpenSweep {
   readonly valid_before: Date
 }
 
-async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void> {
-  const { chain, settings } = parts
+interface Sealed {
+  readonly settings: Pick<PayingParts['settings'], 'dataKey'>
+}
+
+/** What a sweep moves, and where to. @throws when no gateway has written it so. */
+export function readSweep(
+  { settings }: Sealed,
+  sweep: Sweep,
+): { readonly asset: PayableAsset; readonly to: Hex } {
   const asset = payableAssets.find((symbol) => symbol === sweep.asset)
   const to = toHex(sweep.home)
   const mac = purseMac(settings.dataKey, { id: sweep.purse_id, accountId: sweep.account_id, home: to })
   if (asset === undefined || mac !== sweep.mac)
     throw new Error(`no gateway has written where ${sweep.id} goes`)
-  const first = await findOutcome(chain, sweep, { asset, to })
+  return { asset, to }
+}
+
+async function finishSweep(parts: SweepingParts, sweep: Sweep): Promise<void> {
+  const { chain, settings } = parts
+  const { asset, to } = readSweep(parts, sweep)
+  const first = await findSweepOutcome(chain, sweep, { asset, to })
   if (first.status === 'canceling') return
   if (first.status !== 'open') return endSweep(parts, sweep, { asset, isPaid: first.status === 'settled' })
-  const account = purseKey(settings.dataKey, sweep.purse_id)
   if (parts.clock() >= sweep.valid_before)
-    return cancelAuthorization(chain, account, { asset, nonce: toHex(sweep.nonce) })
+    return cancelAuthorization(chain, purseKey(settings.dataKey, sweep.purse_id), {
+      asset,
+      nonce: toHex(sweep.nonce),
+    })
+  await executeSweep(parts, sweep, { asset, to })
+  const { status } = await findSweepOutcome(chain, sweep, { asset, to })
+  if (status === 'settled') await endSweep(parts, sweep, { asset, isPaid: true })
+}
+
+/** Executes the one authorization of a sweep. @throws when the token refuses, as it does once it was used. */
+export async function executeSweep(
+  { chain, settings }: Sealed & Pick<PayingParts, 'chain'>,
+  sweep: Sweep,
+  { asset, to }: { asset: PayableAsset; to: Hex },
+): Promise<void> {
+  const account = purseKey(settings.dataKey, sweep.purse_id)
   const message = {
     from: account.address,
     to,
@@ -159,17 +210,16 @@ async function finishSweep(parts: SweepingParts, sweep: OpenSweep): Promise<void
   }
   const signature = await signPayment(chain, account, { asset, message })
   await executePayment(chain, { asset, message, signature })
-  const { status } = await findOutcome(chain, sweep, { asset, to })
-  if (status === 'settled') await endSweep(parts, sweep, { asset, isPaid: true })
 }
 
-function findOutcome(
+export function findSweepOutcome(
   chain: Chain,
-  { address, units, nonce, valid_before: validBefore }: OpenSweep,
+  { address, units, nonce, valid_before: validBefore }: Sweep,
   { asset, to }: { asset: PayableAsset; to: Hex },
 ): Promise<PurchaseOutcome> {
   const from = toHex(address)
   return purchaseOutcome(chain, {
+    scheme: 'exact',
     token: tokenAddress(chain, asset),
     from,
     to,
@@ -182,7 +232,7 @@ function findOutcome(
 /** Books the end of a sweep once: to the wallet, or back to the purse. */
 async function endSweep(
   { database, chain, clock }: PayingParts,
-  { id, purse_id: purseId, account_id: accountId, units }: OpenSweep,
+  { id, purse_id: purseId, account_id: accountId, units }: Sweep,
   { asset, isPaid }: { asset: PayableAsset; isPaid: boolean },
 ): Promise<void> {
   const at = clock()

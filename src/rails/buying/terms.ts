@@ -12,7 +12,14 @@ import type { PublicAnswer } from '../../providers/public-fetch.ts'
 export const protocols = ['x402-v2', 'x402-v1', 'mpp'] as const
 export type Protocol = (typeof protocols)[number]
 
-/** Assets whose contracts take signed authorizations (EIP-3009). */
+/** HTTP methods by which something can be bought. */
+export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** `exact`: the price is paid. `upto`: the seller takes what was used, at most the price. */
+export const schemes = ['exact', 'upto'] as const
+export type Scheme = (typeof schemes)[number]
+
+/** Assets whose contracts take signed authorizations (EIP-3009) and permits (EIP-2612). */
 export const payableAssets = ['USDC', 'EURC', 'PYUSD'] as const satisfies readonly Stablecoin[]
 export type PayableAsset = (typeof payableAssets)[number]
 
@@ -25,14 +32,17 @@ export const purchaseTerms = z.strictObject({
   origin: z.string(),
   seller: z.string(),
   resource: z.string(),
-  method: z.enum(['GET', 'POST']),
+  method: z.enum(methods),
   requestHash: z.string(),
   purpose: z.string().nullable(),
   protocol: z.enum(protocols),
+  // Decisions of earlier versions lack it.
+  scheme: z.enum(schemes).default('exact'),
   network: z.string(),
   asset: z.enum(payableAssets),
   token: hex20,
   payTo: hex20,
+  /** The price; of `upto`, the most that is paid. */
   units: z.string().regex(/^\d+$/),
   /** How long the seller lets the payment be valid. */
   seconds: z.int(),
@@ -49,10 +59,13 @@ export type PurchaseTerms = z.output<typeof purchaseTerms>
 /** An offer as a protocol writes it, not judged. */
 export interface ReadOffer {
   readonly protocol: Protocol
+  readonly scheme: Scheme
   /** Name of the network as the seller wrote it, and whether it is our chain. */
   readonly network: string
   readonly isOurChain: boolean
   readonly isSupported: boolean
+  /** Address that settles `upto`, as the seller wrote it; undefined for other schemes. */
+  readonly facilitator?: unknown
   readonly token: string
   readonly payTo: string
   readonly amount: string

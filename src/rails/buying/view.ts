@@ -5,8 +5,8 @@ import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { toDecimal } from '../../core/money/money.ts'
 import { type Delivery, deliveryView, unsealAnswer } from './delivery.ts'
-import { deliverableUntil, type Purchase, parseKind } from './store.ts'
-import { payableAssets, protocols } from './terms.ts'
+import { chargedUnits, deliverableUntil, type Purchase, parseKind } from './store.ts'
+import { payableAssets, protocols, schemes } from './terms.ts'
 
 /** Members that the answer to a purchase and its later reading share. */
 const members = {
@@ -47,6 +47,7 @@ export const purchaseView = z.strictObject({
   url: z.string().describe('URL that was bought.'),
   method: z.string().describe('HTTP method.'),
   purpose: z.string().nullable().describe('Purpose given by the buyer.'),
+  scheme: z.enum(schemes).describe('`upto`: `price` is the maximum that was reserved.'),
   price: z.string().describe('Agreed price in the asset.'),
   failure: untrustedTextOrNull('As `lastFailure`.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
@@ -60,10 +61,10 @@ export const wholePurchaseView = purchaseView.extend({
 
 function viewShared(purchase: Purchase) {
   const { asset, protocol } = parseKind(purchase)
-  const { units, state, delivered_at: deliveredAt } = purchase
+  const { state, delivered_at: deliveredAt } = purchase
   return {
     purchaseId: purchase.id,
-    charged: state === 'settled' ? toDecimal({ asset, units }) : '0',
+    charged: state === 'settled' ? toDecimal({ asset, units: chargedUnits(purchase) }) : '0',
     asset,
     protocol,
     network: purchase.network,
@@ -77,7 +78,7 @@ function viewShared(purchase: Purchase) {
 }
 
 export function unsealDelivery(dataKey: Uint8Array, { id, delivered }: Purchase): Delivery | null {
-  return delivered === null ? null : unsealAnswer(dataKey, id, delivered)
+  return delivered === null ? null : unsealAnswer(dataKey, id, delivered).view
 }
 
 /**
@@ -141,6 +142,7 @@ export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
     url: purchase.url,
     method: purchase.method,
     purpose: purchase.purpose,
+    scheme: purchase.scheme,
     price: toDecimal({ asset, units: purchase.units }),
     failure: purchase.delivered_at === null ? purchase.failure : null,
     createdAt: purchase.created_at.toISOString(),

@@ -40,6 +40,8 @@ export async function answerInquiry(
   if (refusal !== null) return buildDecline(refusal)
   if ((await sumOpenDebts(database, card.accountId)).length > 0)
     return { ...buildDecline('approved'), balance: 0n }
+  if (card.singleUse !== null)
+    return { ...buildDecline('approved'), balance: await readReservedCents(database, card.id) }
   const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
@@ -62,6 +64,19 @@ export async function answerInquiry(
     funded,
   )
   return { ...buildDecline('approved'), balance: balance < 0n ? 0n : balance }
+}
+
+const reserved: Statement = {
+  name: 'card_reserved_cents',
+  text: `select coalesce(sum(h.micros) / 10000, 0)::bigint as units
+    from card_single_use s join card_hold h on h.authorization_id = s.reserve_id
+    where s.card_id = $1 and s.status = 'open'`,
+}
+
+/** What a card for one purchase can still pay. */
+async function readReservedCents(database: Connection, cardId: string): Promise<bigint> {
+  const { units } = await callForRow<{ readonly units: bigint }>(database, reserved, [cardId])
+  return units
 }
 
 interface Used {

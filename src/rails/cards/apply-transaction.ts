@@ -117,6 +117,35 @@ export async function closeAuthorization(
   await apply(parts, { event, token, kind: 'close', units: 0n, status, fundings: [], at })
 }
 
+const raised: Statement = {
+  name: 'card_increment_too_late',
+  text: `with known as (select approved from card_increment where authorization_id = $1 and event_token = $2),
+      changed as (update card_increment set reason = 'too_late'
+        where authorization_id = $1 and event_token = $2 and reason = 'approved' returning 1)
+    select k.approved from known k left join changed on true`,
+}
+
+/**
+ * Takes an approved increment back, whose answer was too late: the authorization stays as it was before. Idempotent.
+ * @returns whether the request was an increment.
+ */
+export async function reverseIncrement(
+  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
+  {
+    authorizationId,
+    token,
+    eventToken,
+    at,
+  }: { authorizationId: string; token: string; eventToken: string; at: Date },
+): Promise<boolean> {
+  const [increment] = await parts.database.call<{ approved: bigint }>(raised, [authorizationId, eventToken])
+  if (increment === undefined) return false
+  const { approved: units } = increment
+  const event = `${eventToken}:too_late`
+  await apply(parts, { event, token, kind: 'reversal', units, status: null, fundings: [], at })
+  return true
+}
+
 async function apply(
   { database, newId, vouch }: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
   change: {

@@ -21,11 +21,17 @@ import type { CardAnswer, CardAuthorization, CardReason } from '../../providers/
 import { latestOrDollars } from '../../providers/rates/port.ts'
 import type { Database, Statement } from '../../storage/database.ts'
 import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
-import { closeAuthorization } from './apply-transaction.ts'
+import { closeAuthorization, reverseIncrement } from './apply-transaction.ts'
 import { buildApprovalRequest } from './approval-request.ts'
 import { type Funding, listFundings } from './fundings.ts'
 import { type CardRefusalDependencies, findRefusal } from './refused-by.ts'
-import { buildCardSpend, type CardSpend, type CardSpendDependencies } from './spend.ts'
+import {
+  buildCardSpend,
+  type CardReserve,
+  type CardSpend,
+  type CardSpendDependencies,
+  findMerchantViolations,
+} from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 export interface CardAuthorizationDependencies
@@ -60,7 +66,7 @@ const statement: Statement = {
   lanes: 4,
 }
 
-interface Row {
+export interface DecidedRow {
   readonly verdict: 'decided' | 'repeated' | 'other' | 'stale' | 'pull'
   readonly authorization_id: string
   readonly reason: CardReason
@@ -121,7 +127,7 @@ async function authorize(
     const card = known ?? (await findJudgedCard(parts.database, request.cardToken))
     if (card === undefined) return { token, reason: 'unknown_card', asked, approved: 0n }
     parts.knownCards.set(request.cardToken, card)
-    const asking = { webhookId, now, isRemembered: known !== undefined, isUnsecured }
+    const asking = { webhookId, now, isRemembered: known !== undefined, isUnsecured, reserve: null }
     const row = await decide(parts, card, request, asking)
     if (row.verdict === 'stale') continue
     if (row.verdict === 'pull') {
@@ -138,7 +144,7 @@ async function authorize(
     if (row.approved === 0n && asked > 0n && request.type === 'purchase')
       return { token, reason: 'too_late', asked, approved: 0n }
     if (parts.clock().getTime() - now.getTime() > DEADLINE_MS) {
-      await closeAuthorization(parts, { token, status: 'voided', at: parts.clock() })
+      await takeBack(parts, card, { request, authorizationId: row.authorization_id })
       return { token, reason: 'too_late', asked, approved: 0n }
     }
     return { token, reason: 'approved', asked: countUnits(request), approved: row.approved }
@@ -146,33 +152,61 @@ async function authorize(
   throw new Failure('conflict', 'The card kept changing while a purchase was decided; nothing was approved.')
 }
 
+/** Frees what a late answer has approved: the processor has declined it, and a card for one purchase can be used again. */
+async function takeBack(
+  parts: CardAuthorizationDependencies,
+  { singleUse }: CardWithPolicies,
+  {
+    request: { token, eventToken },
+    authorizationId,
+  }: { request: CardAuthorization; authorizationId: string },
+): Promise<void> {
+  const at = parts.clock()
+  if (eventToken !== null && (await reverseIncrement(parts, { authorizationId, token, eventToken, at })))
+    return
+  await closeAuthorization(parts, { token, status: singleUse === null ? 'voided' : 'declined', at })
+}
+
 /** Amount to hold; a credit holds nothing. */
 function countUnits({ type, units }: CardAuthorization): bigint {
   return type === 'credit' ? 0n : units
 }
 
-async function decide(
+/** @param asked `reserve`: of a card that is not issued yet, whose amount is held for its purchase; null: a purchase. */
+export async function decide(
   parts: CardAuthorizationDependencies,
   card: CardWithPolicies,
   request: CardAuthorization,
-  asked: { webhookId: string; now: Date; isRemembered: boolean; isUnsecured: boolean },
-): Promise<(Row & { readonly coverage: Coverage | null }) | { readonly verdict: 'stale' }> {
+  asked: {
+    webhookId: string
+    now: Date
+    isRemembered: boolean
+    isUnsecured: boolean
+    reserve: CardReserve | null
+  },
+): Promise<(DecidedRow & { readonly coverage: Coverage | null }) | { readonly verdict: 'stale' }> {
   const { database, rates, chain, newId } = parts
-  const { webhookId, now, isRemembered, isUnsecured } = asked
+  const { webhookId, now, isRemembered, isUnsecured, reserve } = asked
   const { merchant, channel } = request
   const units = countUnits(request)
   const { isWalletOurs } = card
-  const coverage = isWalletOurs || units === 0n ? null : await parts.readCoverage(card.accountId)
+  // The money of a card for one purchase was reserved when it was issued.
+  const isReserved = card.singleUse !== null
+  const isCovered = isWalletOurs || units === 0n || isReserved
+  const coverage = isCovered ? null : await parts.readCoverage(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
-  const all = listFundings(card, { table, chain: chain.name, coverage, spreadBps })
-  const { fundings, spend } = buildCardSpend(parts, card, { request, units, all, now })
-  // A purchase of zero units is not counted, so the policy decides here.
-  const isDenied = request.type === 'purchase' && units === 0n && spend.violations.length > 0
+  const all = isReserved ? [] : listFundings(card, { table, chain: chain.name, coverage, spreadBps })
+  const { fundings, ...built } = buildCardSpend(parts, card, { request, units, all, now, reserve })
+  const spend = isReserved
+    ? { ...built.spend, violations: findMerchantViolations(built.spend.violations) }
+    : built.spend
+  // A purchase of zero units is not counted, and one whose amount is reserved already was, so the policy decides here.
+  const isDenied = request.type === 'purchase' && (units === 0n || isReserved) && spend.violations.length > 0
   const refusal =
     (await findRefusal(parts, card, { ...request, units }, now)) ??
     (isUnsecured ? 'unavailable' : null) ??
-    (isDenied ? 'policy_denied' : noFunding(all, units))
+    (isDenied ? 'policy_denied' : isReserved ? null : noFunding(all, units))
   // A remembered card may only approve: what refuses it may have changed.
   if (isRemembered && (refusal !== null || spend.violations.length > 0)) return { verdict: 'stale' }
   const about = {
@@ -183,13 +217,13 @@ async function decide(
     channel,
   }
   const [left, since, place, tokens, prices, onChain, booked] = coverageParameters(coverage)
-  const row = await database.gather<Row>(
+  const row = await database.gather<DecidedRow>(
     statement,
     {
       id: newId('tx', now),
       card: card.id,
       account: card.accountId,
-      version: card.version,
+      version: reserve === null ? card.version : null,
       kyc_level: card.kycLevel,
       is_guest: card.isGuest,
       key_expires_at: card.key?.expiresAt ?? null,
@@ -213,12 +247,17 @@ async function decide(
       on_chain: onChain,
       booked,
       float: parts.settings.cardFloatMicros,
-      ask: buildApprovalRequest(newId, spend, {
-        cardId: card.id,
-        policy: card.key === null ? null : parts.parsePolicy(card.key),
-        request,
-        now,
-      }),
+      event: request.eventToken,
+      is_reserve: reserve !== null,
+      ask:
+        reserve !== null || isReserved
+          ? null
+          : buildApprovalRequest(newId, spend, {
+              cardId: card.id,
+              policy: card.key === null ? null : parts.parsePolicy(card.key),
+              request,
+              now,
+            }),
     },
     card.accountId,
   )

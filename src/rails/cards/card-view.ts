@@ -49,6 +49,7 @@ export const cardView = z.strictObject({
   priority: z.array(z.enum(fundingAssets)).describe('Assets that pay for purchases, in this order.'),
   createdAt: z.string().describe('When it was issued, ISO 8601 UTC.'),
 })
+
 cardView.register(z.globalRegistry, { id: 'Card' })
 
 export function viewCard(card: Card): z.output<typeof cardView> {

@@ -6,7 +6,15 @@ import { Failure } from '../../core/failures/failure.ts'
 import type { CardProcessor } from '../../providers/card-processor/port.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import { cardState } from './card-state.ts'
-import { type CardOrder, type CardRequester, endCardOrder, forgetCardOrder } from './order-card.ts'
+import {
+  type CardOrder,
+  type CardRequester,
+  endCardOrder,
+  forgetCardOrder,
+  type NewCard,
+} from './order-card.ts'
+import { findReserve, releaseReserve } from './reserve-amount.ts'
+import { insertSingleUse } from './single-use.ts'
 import { type Card, findAnyCard, fundingAssets, insertCard } from './store.ts'
 
 /** Default controls of a new card: 100 USD a purchase, 250 USD a day. */
@@ -17,9 +25,10 @@ export const newCard = {
   channels: ['ecommerce', 'contactless'] as readonly CardChannel[],
   mccAllow: null,
   mccDeny: [],
+  singleUse: null,
   // Stablecoins come before cash, so that purchases use the wallet first.
   priority: fundingAssets,
-} satisfies Partial<Card>
+} satisfies Partial<NewCard>
 
 /** Controls of the sandbox's own cards, which move nothing of value. */
 export const demoCard = {
@@ -27,7 +36,7 @@ export const demoCard = {
   dailyMax: null,
   purchaseMax: null,
   channels: cardChannels,
-} satisfies Partial<Card>
+} satisfies Partial<NewCard>
 
 export interface IssueParts {
   readonly database: Database
@@ -49,7 +58,7 @@ interface IssuedChange {
 
 /**
  * Issues an ordered card, outside of any transaction. Repeated and concurrent calls issue the same card. The journal
- * names the caller that ordered it.
+ * names the caller that ordered it. The amount of a card for one purchase is reserved before.
  * @throws Failure `provider_unavailable`; unless it is final, the order stays open and is resumed.
  */
 export async function issueCard(
@@ -58,10 +67,18 @@ export async function issueCard(
 ): Promise<Card> {
   const existing = await findAnyCard(database, id)
   if (existing !== undefined) return existing
+  const { nickname, singleUse } = wanted
+  const forOne = singleUse && {
+    units: singleUse.units,
+    isMerchantLocked: Object.values(singleUse.merchant).some((member) => member !== null),
+  }
   const issued = await cardProcessor
-    .issue({ cardId: id, nickname: wanted.nickname, at: createdAt })
+    .issue({ cardId: id, nickname, at: createdAt, singleUse: forOne })
     .catch(async (error: unknown) => {
-      if (error instanceof Failure && error.members.isFinal === true) await forgetCardOrder(database, id)
+      if (error instanceof Failure && error.members.isFinal === true) {
+        if (singleUse !== null) await releaseReserve(database, { cardId: id, at: clock() })
+        await forgetCardOrder(database, id)
+      }
       throw error
     })
   return database.transaction(async (connection) => {
@@ -70,6 +87,18 @@ export async function issueCard(
     const other = await findAnyCard(connection, id)
     if (other !== undefined) return other
     const card = await insertCard(connection, { ...wanted, id, type: 'virtual', createdAt, issued })
+    if (singleUse !== null) {
+      const reserve = await findReserve(connection, id)
+      if (reserve?.reason !== 'approved') throw new Error('the amount of an issued card is not reserved')
+      const { accountId } = wanted
+      await insertSingleUse(connection, {
+        cardId: id,
+        accountId,
+        reserveId: reserve.id,
+        createdAt,
+        wish: singleUse,
+      })
+    }
     if (orderedBy !== null)
       await journal(connection, {
         accountId: wanted.accountId,

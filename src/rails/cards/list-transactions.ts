@@ -48,7 +48,11 @@ export async function listTransactions(
   database: Connection,
   { cardId, page }: { cardId: string; page: Page },
 ): Promise<z.output<typeof transactionView>[]> {
-  const query = database.kysely.selectFrom('card_authorization').selectAll().where('card_id', '=', cardId)
+  const query = database.kysely
+    .selectFrom('card_authorization')
+    .selectAll()
+    .where('card_id', '=', cardId)
+    .where('is_reserve', '=', false)
   const rows = await (page.after === null ? query : query.where('id', '<', page.after))
     .orderBy('id', 'desc')
     .limit(page.limit + 1)

@@ -8,6 +8,8 @@ import { cardChannels } from '../../../policies/cards/controls.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
+import { cardMerchant } from './card-merchant.ts'
+import type { SingleUseWish } from './single-use.ts'
 import { type Card, fundingAssets } from './store.ts'
 
 /** Controls and owner of the card to issue. */
@@ -23,7 +25,10 @@ export type NewCard = Pick<
   | 'mccAllow'
   | 'mccDeny'
   | 'priority'
->
+> & {
+  /** Null: a card for any number of purchases. */
+  readonly singleUse: SingleUseWish | null
+}
 
 /** Requester of a card: a person or a key. */
 export interface CardRequester {
@@ -53,6 +58,10 @@ const units = z.codec(z.string().regex(/^\d+$/), z.bigint(), {
   decode: (text) => BigInt(text),
   encode: (value) => value.toString(),
 })
+const instant = z.codec(z.iso.datetime(), z.date(), {
+  decode: (text) => new Date(text),
+  encode: (at) => at.toISOString(),
+})
 const wantedCard = z.object({
   accountId: z.string(),
   keyId: z.string().nullable(),
@@ -64,6 +73,16 @@ const wantedCard = z.object({
   mccAllow: z.array(z.string()).nullable(),
   mccDeny: z.array(z.string()),
   priority: z.array(z.enum(fundingAssets)),
+  // Orders of earlier versions have none.
+  singleUse: z
+    .object({
+      units,
+      merchant: cardMerchant,
+      task: z.string().nullable(),
+      expiresAt: instant.nullable(),
+    })
+    .nullable()
+    .prefault(null),
 })
 
 /** Retention of an idempotency key: 24 hours. */

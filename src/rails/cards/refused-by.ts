@@ -3,6 +3,7 @@ import { findControlRefusal } from '../../../policies/cards/controls.ts'
 import { type KycLimits, neededLevel } from '../../../policies/kyc.ts'
 import type { CardAuthorization, CardReason } from '../../providers/card-processor/port.ts'
 import type { RailControls } from '../../providers/rail-controls/port.ts'
+import { isSameMerchant } from './card-merchant.ts'
 import type { CardWithPolicies } from './store.ts'
 
 export interface CardRefusalDependencies {
@@ -28,6 +29,7 @@ export async function findRefusal(
   if (!(await railControls.read('card-payments')).enabled) return 'rail_disabled'
   const refusal = findControlRefusal(card, { channel, mcc: merchant.mcc, units })
   if (refusal !== null) return refusal
+  if (card.singleUse !== null && !isSameMerchant(card.singleUse, merchant)) return 'merchant_denied'
   const { key } = card
   const isOver = key !== null && key.expiresAt !== null && key.expiresAt.getTime() <= now.getTime()
   if (key?.status === 'revoked' || (key?.status === 'paused' && units === 0n) || isOver)

@@ -217,7 +217,7 @@ export async function expediteSettlements(
     .execute()
 }
 
-/** Finds pending authorizations created before a moment. */
+/** Finds pending authorizations created before a moment. Reserves end with their cards. */
 export async function staleAuthorizations(
   database: Connection,
   { before, limit }: { before: Date; limit: number },
@@ -226,6 +226,7 @@ export async function staleAuthorizations(
     .selectFrom('card_authorization')
     .select('processor_token')
     .where('status', '=', 'pending')
+    .where('is_reserve', '=', false)
     .where('created_at', '<', before)
     .limit(limit)
     .execute()

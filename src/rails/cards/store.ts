@@ -5,10 +5,13 @@
  */
 import type { Selectable } from 'kysely'
 import type { CardControls } from '../../../policies/cards/controls.ts'
+import { parseAncestors } from '../../core/base/ancestors.ts'
 import type { Page } from '../../core/base/page.ts'
+import type { Ancestor } from '../../core/base/principal.ts'
 import type { IssuedCard } from '../../providers/card-processor/port.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import type { CardTable } from '../../storage/schema.ts'
+import { type CardMerchant, cardMerchant } from './card-merchant.ts'
 
 /** Assets that can pay for card purchases, in default order. */
 export const fundingAssets = ['USDC', 'USDT', 'EURC', 'PYUSD', 'USD'] as const
@@ -42,6 +45,8 @@ export interface CardWithPolicies extends Card {
   readonly kycLevel: string
   /** True if the gateway owns the wallet and can move its stablecoins. */
   readonly isWalletOurs: boolean
+  /** Of a card for one purchase: the only merchant, whose null members allow any. Null: another card. */
+  readonly singleUse: CardMerchant | null
   readonly key: {
     readonly id: string
     readonly status: 'active' | 'paused' | 'revoked'
@@ -49,10 +54,14 @@ export interface CardWithPolicies extends Card {
     readonly policyVersion: number
     readonly policyHash: string | null
     readonly expiresAt: Date | null
+    /** Keys above it, root first. */
+    readonly ancestors: readonly Ancestor[]
+    /** Label of its spends. */
+    readonly task: string | null
   } | null
 }
 
-interface JudgedRow extends Selectable<CardTable> {
+interface HolderRow {
   readonly account_status: string
   readonly guest: boolean
   readonly kyc_level: string
@@ -62,18 +71,26 @@ interface JudgedRow extends Selectable<CardTable> {
   readonly key_policy_version: number | null
   readonly key_policy_hash: string | null
   readonly key_expires_at: Date | null
+  readonly key_ancestors: unknown
+  readonly key_task: string | null
 }
+
+interface JudgedRow extends Selectable<CardTable>, HolderRow {
+  readonly merchant: unknown
+}
+
+const holderColumns = `a.status as account_status, a.guest, a.kyc_level, w.owner->>'kind' as wallet_owner,
+  k.status as key_status, k.policy as key_policy, k.policy_version as key_policy_version, k.policy_hash as key_policy_hash,
+  k.expires_at as key_expires_at, key_ancestors(k.path) as key_ancestors, k.task as key_task`
 
 const judged: Statement = {
   name: 'cards_judged',
   // The limit keeps the planner from joining whole tables: a batch is always shorter than it expects.
   text: `select j.* from rows from (jsonb_to_recordset($1::jsonb) as (token text)) with ordinality as q
     left join lateral (
-      select c.*, a.status as account_status, a.guest, a.kyc_level, w.owner->>'kind' as wallet_owner, k.status as key_status,
-        k.policy as key_policy, k.policy_version as key_policy_version, k.policy_hash as key_policy_hash,
-        k.expires_at as key_expires_at
+      select c.*, s.merchant, ${holderColumns}
       from card c join account a on a.id = c.account_id left join wallet w on w.account_id = c.account_id
-      left join access_key k on k.id = c.key_id
+      left join access_key k on k.id = c.key_id left join card_single_use s on s.card_id = c.id
       where c.processor_token = q.token limit 1
     ) j on true
     order by q.ordinality`,
@@ -86,22 +103,46 @@ export async function findJudgedCard(
 ): Promise<CardWithPolicies | undefined> {
   const row = await database.gather<JudgedRow | { readonly id: null }>(judged, { token })
   if (row.id === null) return undefined
+  const { merchant } = row
   return {
-    ...parseCard(row),
+    ...withHolder(parseCard(row), row),
+    singleUse: merchant === null ? null : cardMerchant.parse(merchant),
+  }
+}
+
+const holder: Statement = {
+  name: 'cards_judged_holder',
+  text: `select ${holderColumns}
+    from account a left join wallet w on w.account_id = a.id left join access_key k on k.id = $2 and k.account_id = a.id
+    where a.id = $1`,
+}
+
+/** Adds the facts that determine the reserve of a card that is not issued yet. */
+export async function readHolder(database: Connection, card: Card): Promise<CardWithPolicies | undefined> {
+  const [row] = await database.call<HolderRow>(holder, [card.accountId, card.keyId])
+  return row === undefined ? undefined : withHolder(card, row)
+}
+
+function withHolder(card: Card, row: HolderRow): CardWithPolicies {
+  return {
+    ...card,
     isAccountLocked: row.account_status !== 'active',
     isGuest: row.guest,
     kycLevel: row.kyc_level,
     isWalletOurs: row.wallet_owner === 'gateway',
+    singleUse: null,
     key:
-      row.key_id === null
+      card.keyId === null
         ? null
         : {
-            id: row.key_id,
+            id: card.keyId,
             status: row.key_status ?? 'revoked',
             policy: row.key_policy,
             policyVersion: row.key_policy_version ?? 0,
             policyHash: row.key_policy_hash,
             expiresAt: row.key_expires_at,
+            ancestors: parseAncestors(row.key_ancestors) ?? [],
+            task: row.key_task,
           },
   }
 }

@@ -1,17 +1,18 @@
-/** Cancels the orders of stopped keys and locked accounts. */
+/** Cancels the orders of stopped and ended keys, and of locked accounts. */
 import type { Connection, Statement } from '../../storage/database.ts'
 import type { InvestingDependencies } from './order.ts'
 import { resumeOrder } from './resume-order.ts'
 import { findOrder } from './store.ts'
 
-// The triggers in the migrations do the same when a key is stopped; this finds orders placed at that moment.
+// The triggers in the migrations do the same when a key is stopped; this finds orders placed at that moment, and those of keys that
+// have reached their end, which changes no row.
 const requestStatement: Statement = {
   name: 'investing_cancel_stopped',
   text: `update investing_order set cancel_requested_at = $1 where id in (
       select o.id from investing_order o join account a on a.id = o.account_id join decision d on d.id = o.decision_id
-        left join access_key k on k.id = d.key_id
       where o.status in ('new', 'accepted', 'partially_filled') and o.cancel_requested_at is null
-        and (a.status = 'locked' or k.status <> 'active')
+        and (a.status = 'locked' or not key_is_active(d.key_id)
+          or exists (select from access_key k where k.id = d.key_id and k.expires_at <= $1))
       for update of o skip locked)`,
 }
 

@@ -68,6 +68,7 @@ export const activityEntry = z.strictObject({
       id: z.string().describe('Its id.'),
     })
     .describe('Object of the entry.'),
+  task: untrustedTextOrNull('Label of its task.'),
   memo: untrustedTextOrNull('Purpose, memo, reference or reason.'),
   transactionHash: z.string().nullable().describe('Hash on the chain, if there is one.'),
 })
@@ -93,6 +94,7 @@ interface Row {
   readonly object_id: string
   readonly memo: string | null
   readonly at: Date
+  readonly task: string | null
 }
 
 /**
@@ -106,7 +108,7 @@ const statement: Statement = {
   text: `
     select id, kind, direction, status, asset, units, asked_units, facts ->> 'amount' as asked,
       (facts ->> 'usdMicros')::bigint as micros, counterparty, transaction_hash, key_id, decision_id, object_kind, object_id,
-      coalesce(memo, note) as memo, at
+      coalesce(memo, note) as memo, at, (select d.facts ->> 'task' from decision d where d.id = entry.decision_id) as task
     from (
       select t.id, case d.operation when 'x402.fx' then 'purchase' else 'transfer' end as kind, 'out' as direction,
         case t.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end as status,
@@ -126,7 +128,8 @@ const statement: Statement = {
         case p.state when 'settled' then case when p.delivered_at is null then 'undelivered' else 'completed' end
           when 'failed' then case when p.reversed_at is null then 'failed' else 'reversed' end
           else 'pending' end,
-        p.asset, p.units, null, d.facts, p.origin, p.transaction_hash, p.key_id, p.decision_id, 'purchase', p.id, p.purpose,
+        p.asset, coalesce(p.charged, p.units), case when p.scheme = 'upto' then p.units end, d.facts, p.origin, p.transaction_hash,
+        p.key_id, p.decision_id, 'purchase', p.id, p.purpose,
         p.created_at, 'wallet'
       from purchase p join decision d on d.id = p.decision_id
       where p.account_id = $1
@@ -190,7 +193,7 @@ const statement: Statement = {
         'USD', case a.status when 'pending' then a.approved else a.cleared - a.refunded end, a.units,
         null, a.about ->> 'merchant', null, a.key_id, a.decision_id, 'card_transaction', a.id, null, a.created_at, 'cards'
       from card_authorization a
-      where a.account_id = $1
+      where a.account_id = $1 and not a.is_reserve
       union all
       select o.id, 'order', case o.side when 'buy' then 'out' else 'in' end,
         case when o.status in ('new', 'accepted', 'partially_filled') then 'pending'
@@ -201,12 +204,12 @@ const statement: Statement = {
       where o.account_id = $1 and ($2::text is null or o.key_id = $2)
       union all
       select d.id,
-        case d.facts ->> 'category' when 'gasless' then 'relay' when 'invest' then 'order' when 'payout' then 'payout'
+        case d.facts ->> 'category' when 'card' then 'card' when 'gasless' then 'relay' when 'invest' then 'order' when 'payout' then 'payout'
           when 'x402' then 'purchase' else 'transfer' end,
         'out', case d.verdict when 'deny' then 'denied' else 'failed' end, d.facts ->> 'asset', 0, null, d.facts,
         coalesce(d.facts #>> '{seller,origin}', d.facts ->> 'symbol', d.facts ->> 'counterparty'), null, d.key_id, d.id,
         'decision', d.id, null, d.at,
-        case d.facts ->> 'category' when 'invest' then 'investing' when 'payout' then 'bank' else 'wallet' end
+        case d.facts ->> 'category' when 'card' then 'cards' when 'invest' then 'investing' when 'payout' then 'bank' else 'wallet' end
       from decision d
       where d.account_id = $1 and d.verdict in ('deny', 'insufficient_funds') and d.operation <> 'cards.authorize'
         and d.facts ->> 'asset' is not null and d.facts ->> 'amount' is not null and ($2::text is null or d.key_id = $2)
@@ -218,6 +221,7 @@ const statement: Statement = {
       and ($12::text is null or strpos(lower(counterparty), $12) > 0 or strpos(lower(coalesce(memo, note)), $12) > 0
         or counterparty = any($13::text[]) or object_id = any($13::text[]))
       and status = any($15::text[])
+      and ($16::text is null or exists (select from decision d where d.id = entry.decision_id and d.facts ->> 'task' = $16))
     order by at desc, id collate "C" desc
     limit $9`,
 }
@@ -245,6 +249,8 @@ export interface ActivityQuery {
   readonly to: Date | null
   readonly direction: (typeof activityDirections)[number] | null
   readonly agentId: string | null
+  /** Label of the task that the spend was for. */
+  readonly task: string | null
   readonly statuses: readonly string[]
   readonly search: string | null
   readonly found: readonly string[]
@@ -268,6 +274,7 @@ export async function listActivity(
     to,
     direction,
     agentId,
+    task,
     statuses,
     search,
     found,
@@ -291,6 +298,7 @@ export async function listActivity(
     [...found],
     [...partOperations],
     [...statuses],
+    task,
   ])
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
@@ -322,14 +330,25 @@ function toEntry(row: Row, table: RateTable): ActivityEntry {
     amount: moved === null ? null : formatAmount(moved),
     requested,
     asset: symbol,
-    usd: moved === null ? null : toUsd(table, { asset: symbol, units: moved }, isVoid ? null : row.micros),
+    usd:
+      moved === null
+        ? null
+        : toUsd(table, { asset: symbol, units: moved }, isVoid ? null : countedMicros(row)),
     counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
     agentId: row.key_id,
     decisionId: row.decision_id,
     object: { kind: row.object_kind, id: row.object_id },
+    task: row.task,
     memo: row.memo,
     transactionHash: row.transaction_hash,
   })
+}
+
+/** Value that the decision counted. A purchase that cost less than was reserved counts for that part. */
+function countedMicros({ kind, micros, units, asked_units: asked }: Row): bigint | null {
+  return kind === 'purchase' && micros !== null && units !== null && asked !== null && asked > 0n
+    ? (micros * units) / asked
+    : micros
 }
 
 /** @param micros value that the decision counted; null: none. */

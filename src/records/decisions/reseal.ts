@@ -1,6 +1,6 @@
 /** Seals everything in the database anew under the first sealing key. Whatever else a row holds stays as it is. */
 import { sql } from 'kysely'
-import { type DataKey, type Seal, seal, unseal } from '../../core/base/seal.ts'
+import { type DataKey, type Seal, seal, unsealBytes } from '../../core/base/seal.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 
 /**
@@ -15,6 +15,8 @@ interface SealedColumn {
   readonly owner: string
   readonly member?: string
   readonly ownerMember?: string
+  /** Rows at a time, where they are long. */
+  readonly page?: number
 }
 
 const byId = (table: string, column: string, purpose: string): SealedColumn => ({
@@ -55,6 +57,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   },
   byId('purchase', 'credential', 'purchase credential'),
   byId('purchase', 'delivered', 'purchase delivery'),
+  { ...byId('purchase_answer', 'sealed', 'purchase answer'), page: 16 },
 ]
 
 export interface Resealed {
@@ -81,9 +84,9 @@ export async function reseal(database: Database, dataKey: DataKey, place: Sealed
     for (const { id, owner, value } of page) {
       const of: Seal = { purpose: place.purpose, owner }
       if (opens(current, of, value)) continue
-      const text = tryUnseal(dataKey, of, value)
-      if (text === null) unreadable.push(id)
-      else if (await replace(database, place, { id, value, by: seal(dataKey, of, text) })) changed += 1
+      const bytes = tryUnseal(dataKey, of, value)
+      if (bytes === null) unreadable.push(id)
+      else if (await replace(database, place, { id, value, by: seal(dataKey, of, bytes) })) changed += 1
     }
     const last = page.at(-1)
     if (last === undefined) break
@@ -103,7 +106,7 @@ async function readPage({ kysely }: Connection, place: SealedColumn, after: stri
   const { rows } = await sql<{ id: string; owner: string; value: Uint8Array | string }>`
     select ${sql.ref(place.id)} as id, ${owner} as owner, ${value} as value from ${sql.table(place.table)}
     where ${sql.ref(place.id)} > ${after} and ${value} is not null
-    order by ${sql.ref(place.id)} limit ${PAGE}`.execute(kysely)
+    order by ${sql.ref(place.id)} limit ${place.page ?? PAGE}`.execute(kysely)
   return rows.map((row) => ({ ...row, value: toBytes(row.value) }))
 }
 
@@ -131,9 +134,9 @@ function opens(key: DataKey, of: Seal, sealed: Uint8Array): boolean {
   return tryUnseal(key, of, sealed) !== null
 }
 
-function tryUnseal(key: DataKey, of: Seal, sealed: Uint8Array): string | null {
+function tryUnseal(key: DataKey, of: Seal, sealed: Uint8Array): Uint8Array | null {
   try {
-    return unseal(key, of, sealed)
+    return unsealBytes(key, of, sealed)
   } catch {
     return null
   }

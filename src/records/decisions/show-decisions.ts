@@ -28,6 +28,7 @@ export const decisionView = z.strictObject({
   merchant: untrustedTextOrNull('Name of the merchant, for card purchases.'),
   mcc: z.string().nullable().describe('Merchant category code (ISO 18245), for card purchases.'),
   chain: z.string().nullable().describe('Chain of the spend.'),
+  task: untrustedTextOrNull('Label of its task.'),
   policyVersion: z.int().nullable().describe('Version of the key’s policy; null for spends by a person.'),
   policyHash: z.string().nullable().describe('SHA-256 of the policy’s canonical JSON, hex.'),
   violations: z.array(z.looseObject({ rule: z.string() })).describe('All violated rules.'),
@@ -137,6 +138,7 @@ const shownFacts = z
     counterparty: text,
     chain: text,
     mcc: text,
+    task: text,
     found: z.object({ cardId: text, merchant: text }).catch({ cardId: null, merchant: null }),
   })
   .catch({
@@ -147,6 +149,7 @@ const shownFacts = z
     counterparty: null,
     chain: null,
     mcc: null,
+    task: null,
     found: { cardId: null, merchant: null },
   })
 const shownViolations = z.array(z.looseObject({ rule: z.string() })).catch([])

@@ -325,6 +325,7 @@ const envelope = {
   createdAt: z.string().describe('Time of the effect, ISO 8601 UTC.'),
   accountId: z.string().describe('Account of the event: `acct_…`'),
   agentId: z.string().nullable().describe('Key that caused the event or that it is about; null: neither.'),
+  task: z.string().nullable().describe('Task that the spend or the key is labeled with; null: none.'),
   object: z
     .strictObject({
       kind: z.string().describe('Kind of the object, such as `transfer`.'),
@@ -367,6 +368,7 @@ export interface StoredEvent {
   readonly object_id: string
   readonly data: unknown
   readonly at: Date
+  readonly task: string | null
 }
 
 /** Converts a stored event to what its readers see. @throws ZodError for an event that is not in the catalogue: a bug. */
@@ -378,6 +380,7 @@ export function viewEvent(event: StoredEvent): EventView {
     createdAt: event.at.toISOString(),
     accountId: event.account_id,
     agentId: event.agent_id,
+    task: event.task,
     object: { kind: event.object_kind, id: event.object_id },
     data: shownData(storedData.parse(event.data)),
   })

@@ -13,7 +13,14 @@ const DAYS = 7
 export const MAX_COUNTED_DECISIONS = 200_000
 
 /** Decisions that move money for another decision, or that are counted where they are paid. */
-const uncounted = ['cards.settle', 'cards.pull', 'cards.return', 'x402.fx', 'cards.authorize'] as const
+const uncounted = [
+  'cards.settle',
+  'cards.pull',
+  'cards.return',
+  'x402.fx',
+  'cards.authorize',
+  'cards.issue',
+] as const
 
 const spends: Statement = {
   name: 'figures_spends',
@@ -31,7 +38,7 @@ const movements: Statement = {
   name: 'figures_movements',
   text: `select 'card' as category, 'USD' as asset, a.created_at >= $2 as is_recent,
       sum(case a.status when 'pending' then a.approved else a.cleared - a.refunded end)::text as units, count(*)::int as count
-    from card_authorization a where a.id >= $1 and a.created_at >= $3 and a.status in ('pending', 'settled') group by 3
+    from card_authorization a where a.id >= $1 and a.created_at >= $3 and a.status in ('pending', 'settled') and not a.is_reserve group by 3
     union all
     select 'deposit', d.asset, d.updated_at >= $2, sum(d.units)::text, count(*)::int
     from deposit d where d.rank = 5 and d.units is not null and d.updated_at >= $3 group by 2, 3

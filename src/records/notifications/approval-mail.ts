@@ -26,8 +26,10 @@ const operations: Readonly<Record<string, string>> = {
   'x402.fx': 'purchase of an exchange rate',
   'cards.authorize': 'declined card purchase, to be tried again',
   'banking.payouts.create': 'payout to a bank account',
+  'cards.issue': 'card for one purchase',
   'cards.update': 'change of a card',
   'agents.policy': 'another policy for itself',
+  'agents.resume': 'to go on, after it made the same payment again and again',
 }
 
 const facts = z.looseObject({
@@ -139,7 +141,7 @@ function describeSpend(operation: string, stored: unknown, budget: string): stri
 /** Amount and payee of a decision. A card purchase is shown as the merchant states it, whatever asset pays. */
 function readFacts(operation: string, stored: unknown) {
   const { asset, amount, usdMicros, counterparty, symbol, seller, found } = facts.parse(stored)
-  if (operation === 'cards.authorize')
+  if (operation === 'cards.authorize' || operation === 'cards.issue')
     return { asset: 'USD', amount, usdMicros: null, payee: found?.merchant ?? counterparty ?? null }
   return { asset, amount, usdMicros, payee: seller?.origin ?? counterparty ?? symbol ?? null }
 }

@@ -23,12 +23,13 @@ import { findClientAddress, trustedProxyList } from './client-address.ts'
 import { sendPublic } from './compressed.ts'
 import { READINESS, routeHealth, routeReadiness } from './health.ts'
 import { limitAddress, limitCaller, limitStop, refundCounted } from './limits.ts'
+import { createLongBodies, mayBeLong } from './long-bodies.ts'
 import { nearestRoute } from './nearest-route.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { ownHostCheck } from './own-host.ts'
 import { createSite, refuseUnknownPages, routeDocs } from './pages/docs/routes.tsx'
 import { notFoundPage, routePages, wantsPage } from './pages/routes.tsx'
-import { problemResponse } from './problem.ts'
+import { MAX_BODY_BYTES, problemResponse } from './problem.ts'
 import { loggablePath, refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
 import {
   type Env,
@@ -84,11 +85,38 @@ export function createApp(parts: AppParts): Hono<Env> {
   )
   const isStopRoute = (c: HttpContext) =>
     matchedRoutes(c).some(({ method, path }) => stopRoutes.has(`${method} ${path}`))
+  const bodyLimits = new Map(
+    catalogue.flatMap(({ tool }) =>
+      tool.maxBodyBytes === undefined
+        ? []
+        : listPaths(tool, services).map(
+            ({ at }) => [toolRoute(tool, at).join(' '), tool.maxBodyBytes] as const,
+          ),
+    ),
+  )
+  const findBodyLimit = (c: HttpContext) =>
+    matchedRoutes(c)
+      .map(({ method, path }) => bodyLimits.get(`${method} ${path}`))
+      .find((limit) => limit !== undefined) ?? MAX_BODY_BYTES
+  const longBodies = createLongBodies()
   const trusted = trustedProxyList(services.settings.trustedProxies)
   app.use((c, next) => instrumentRequest({ services, isQuiet }, c, next))
   const requireOwnHost = ownHostCheck(services.settings)
   routeHealth(app, services, requireOwnHost)
   if (services.settings.mode === 'sandbox') routeSandboxSellers(app, services, requireOwnHost)
+  const answer = async (
+    c: HttpContext,
+    { isLimited, isStop, isWebhook }: { isLimited: boolean; isStop: boolean; isWebhook: boolean },
+    next: () => Promise<void>,
+  ) => {
+    if (c.req.path !== READINESS) requireOwnHost(c)
+    // A slow body delays the request, so all time checks use the moment when it has arrived completely.
+    c.set('now', services.clock())
+    // Webhooks are authenticated by the provider's signature alone; other credentials are ignored.
+    if (!isWebhook) c.set('caller', await authenticate(services, c))
+    if (isLimited && !isWebhook) await (isStop ? limitStop : limitCaller)(services, c)
+    await next()
+  }
   app.use(async (c, next) => {
     await nextTurn()
     refuseQueryCredentials(readRawTarget(c))
@@ -102,14 +130,14 @@ export function createApp(parts: AppParts): Hono<Env> {
     if (isLimited && !isStop)
       await limitAddress(services, c, 'mutations', { failClosed: true, isMetered: false })
     if (mutatingMethods.has(c.req.method) || isPaid(c)) onWrite()
-    c.set('body', await readBody(c))
-    if (c.req.path !== READINESS) requireOwnHost(c)
-    // A slow body delays the request, so all time checks use the moment when it has arrived completely.
-    c.set('now', services.clock())
-    // Webhooks are authenticated by the provider's signature alone; other credentials are ignored.
-    if (!isWebhook) c.set('caller', await authenticate(services, c))
-    if (isLimited && !isWebhook) await (isStop ? limitStop : limitCaller)(services, c)
-    await next()
+    const maxBytes = findBodyLimit(c)
+    const release = maxBytes > MAX_BODY_BYTES && mayBeLong(c) ? longBodies.take() : () => {}
+    try {
+      c.set('body', await readBody(c, maxBytes))
+      await answer(c, { isLimited, isStop, isWebhook }, next)
+    } finally {
+      release()
+    }
   })
   routeReadiness(app, services, isDraining)
   routeWellKnown(app, services, seller)

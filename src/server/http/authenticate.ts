@@ -1,11 +1,12 @@
 /** Authenticates requests. Each request may carry exactly one credential. */
 import { parse as parseCookies, serialize as serializeCookie } from 'hono/utils/cookie'
 import { listOriginNames } from '../../core/base/origins.ts'
-import type { Account, KnownBrowser, Principal } from '../../core/base/principal.ts'
+import type { AccessKey, Account, KnownBrowser, Principal } from '../../core/base/principal.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Services, Settings } from '../../kernel/context.ts'
 import { browserToken, readBrowserToken } from '../../people/identity/codes/known-browser.ts'
 import { API_KEY_PREFIX, authenticateApiKey } from '../../people/identity/keys/api-keys.ts'
+import { keyState } from '../../people/identity/keys/key-state.ts'
 import { authenticateSignature } from '../../people/identity/keys/request-signature.ts'
 import { authenticateAccessToken, isAccessToken } from '../../people/identity/oauth/oauth-tokens.ts'
 import {
@@ -16,6 +17,7 @@ import {
   issueRenewal,
   renewGuestSession,
 } from '../../people/identity/sessions/sessions.ts'
+import type { Connection } from '../../storage/database.ts'
 import { type Caller, type HttpContext, mutatingMethods, readRawRequest } from './request.ts'
 
 /** The session's cookie by its documented name. The `__Host-` prefix requires https. */
@@ -134,20 +136,35 @@ type Credential =
   | { readonly kind: 'signature' }
   | { readonly kind: 'renewal'; readonly value: string }
 
+type AuthenticationServices = Pick<Services, 'database' | 'settings' | 'newId' | 'journal'>
+
+/** Writes a key to the journal that its parent made without asking the gateway. */
+function recordDelegated(
+  journal: Services['journal'],
+  transaction: Connection,
+  { accountId, parentId, key, at }: { accountId: string; parentId: string; key: AccessKey; at: Date },
+): Promise<void> {
+  return journal(transaction, {
+    accountId,
+    actor: { kind: 'key', id: parentId },
+    action: 'key.delegated',
+    object: { kind: 'key', id: key.id },
+    after: keyState(key),
+    at,
+  })
+}
+
 /**
  * Authenticates the caller. An invalid credential yields a public principal plus the refusal: public routes continue,
  * all others throw it. @throws Failure `ambiguous_credentials`, `provider_unavailable`.
  */
-export async function authenticate(
-  services: Pick<Services, 'database' | 'settings'>,
-  c: HttpContext,
-): Promise<Caller> {
+export async function authenticate(services: AuthenticationServices, c: HttpContext): Promise<Caller> {
   try {
     const credential = readCredential(c, services.settings.origin)
     if (credential === undefined) return { principal: { kind: 'public' }, renewed: null, refusal: null }
     return { ...(await verify(services, c, credential)), refusal: null }
   } catch (error) {
-    if (!(error instanceof Failure) || ![401, 403, 423].includes(error.status)) throw error
+    if (!(error instanceof Failure) || ![401, 403, 409, 423].includes(error.status)) throw error
     return { principal: { kind: 'public' }, renewed: null, refusal: error }
   }
 }
@@ -162,7 +179,7 @@ export function requireCaller(c: HttpContext): Principal {
 }
 
 async function verify(
-  { database, settings }: Pick<Services, 'database' | 'settings'>,
+  { database, settings, newId, journal }: AuthenticationServices,
   c: HttpContext,
   credential: Credential,
 ) {
@@ -173,7 +190,16 @@ async function verify(
       return { principal: await authenticateApiKey(database, credential.value, now), renewed: null }
     case 'signature':
       return {
-        principal: await authenticateSignature({ database, origin }, readRawRequest(c), now),
+        principal: await authenticateSignature(
+          {
+            database,
+            origin,
+            newId,
+            recordDelegated: (transaction, made) => recordDelegated(journal, transaction, made),
+          },
+          readRawRequest(c),
+          now,
+        ),
         renewed: null,
       }
     case 'bearer':

@@ -70,6 +70,6 @@ function asFailure(error: unknown): Failure {
 /** Size limit of request bodies, in bytes. */
 export const MAX_BODY_BYTES = 64 * 1024
 
-export function bodyTooLarge(): Failure {
-  return new Failure('body_too_large', `The body is over ${MAX_BODY_BYTES} bytes.`)
+export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): Failure {
+  return new Failure('body_too_large', `The body is over ${maxBytes} bytes.`)
 }

@@ -7,7 +7,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import type { RateReading } from '../../kernel/gates/rate.ts'
 import type { RawRequest } from '../../people/identity/keys/request-signature.ts'
 import type { IssuedSession } from '../../people/identity/sessions/sessions.ts'
-import { bodyTooLarge, MAX_BODY_BYTES } from './problem.ts'
+import { bodyTooLarge } from './problem.ts'
 
 /** The authenticated caller. @property refusal why its credential was rejected; ignored on public routes. */
 export interface Caller {
@@ -61,8 +61,8 @@ export function readRawRequest(c: HttpContext): RawRequest {
 }
 
 /** Reads the whole body. @throws Failure `body_too_large` before more than the limit is buffered. */
-export async function readBody(c: HttpContext): Promise<Uint8Array> {
-  if (Number(c.req.header('content-length') ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge()
+export async function readBody(c: HttpContext, maxBytes: number): Promise<Uint8Array> {
+  if (Number(c.req.header('content-length') ?? 0) > maxBytes) throw bodyTooLarge(maxBytes)
   if (!mutatingMethods.has(c.req.method)) return new Uint8Array()
   // Accessing the body of the web Request makes node-server build a full one. A refused request keeps its connection for the answer.
   const body = c.env?.incoming?.iterator({ destroyOnReturn: false }) ?? c.req.raw.body
@@ -71,7 +71,7 @@ export async function readBody(c: HttpContext): Promise<Uint8Array> {
   let length = 0
   for await (const part of readWhole(body)) {
     length += part.byteLength
-    if (length > MAX_BODY_BYTES) throw bodyTooLarge()
+    if (length > maxBytes) throw bodyTooLarge(maxBytes)
     parts.push(part)
   }
   return Buffer.concat(parts)

@@ -3,6 +3,7 @@ import type { Hono } from 'hono'
 import { z } from 'zod'
 import { isStorable } from '../../core/base/json.ts'
 import type { Principal } from '../../core/base/principal.ts'
+import { readTask } from '../../core/base/task-label.ts'
 import { inOneLine } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { CatalogueEntry } from '../../kernel/catalogue.ts'
@@ -11,6 +12,7 @@ import { requireRail } from '../../kernel/gates/rail.ts'
 import { run } from '../../kernel/run.ts'
 import type { Tool } from '../../kernel/tool.ts'
 import type { Seller } from '../../rails/selling/x402/sale.ts'
+import { openAnswerStream, wantsBytes } from './answer-stream.ts'
 import {
   browserCookie,
   clearSessionCookies,
@@ -93,6 +95,8 @@ function routePath(
     const { body, replayed, decisionId } = await run(tool, callFacts(services, c, principal), raw)
     const isHead = c.req.method === 'HEAD'
     if (isStream) return openEventStream(services, { principal, tool, raw, ending, isHead })
+    if (wantsBytes(c, tool))
+      return openAnswerStream(services, { principal, id: c.req.param('id') ?? '', isHead })
     if (decisionId !== null) c.set('decisionId', decisionId)
     if (tool.closesSession === true) clearSessionCookies(services.settings, c)
     else await renewSessionCookies(services.settings, c)
@@ -155,6 +159,7 @@ function callFacts(services: Services, c: HttpContext, principal: Principal) {
     knownBrowser: readKnownBrowser(services.settings, c),
     now: c.get('now'),
     idempotencyKey: readIdempotencyKey(c),
+    task: readTask(c.req.header('bursar-task'), 'Bursar-Task'),
     refusal: c.get('caller').refusal,
     ...services,
   }

@@ -5,7 +5,13 @@ import type { BankingProvider } from '../../providers/banking/port.ts'
 import { openVirtualAccount } from '../../rails/banking/open-account.ts'
 import { claimAccountOrders, endAccountOrder } from '../../rails/banking/order-account.ts'
 import { type IssueParts, issueCard } from '../../rails/cards/issue-card.ts'
-import { claimCardOrders, endCardOrder } from '../../rails/cards/order-card.ts'
+import {
+  type CardOrder,
+  claimCardOrders,
+  endCardOrder,
+  forgetCardOrder,
+} from '../../rails/cards/order-card.ts'
+import { findReserve, releaseReserve } from '../../rails/cards/reserve-amount.ts'
 import type { Database } from '../../storage/database.ts'
 
 /** Longer than the request that placed the order takes. */
@@ -29,8 +35,11 @@ export async function finishOrders(parts: OrderJobDependencies, signal: AbortSig
   for (const order of cards) {
     if (signal.aborted) return cards.length
     await finish(parts, order, {
-      carryOn: () => issueCard(parts, order),
-      giveUp: () => endCardOrder(database, { id: order.id, status: 'given_up' }),
+      carryOn: () => finishCard(parts, order),
+      giveUp: async () => {
+        if (order.wanted.singleUse !== null) await releaseReserve(database, { cardId: order.id, at })
+        await endCardOrder(database, { id: order.id, status: 'given_up' })
+      },
     })
   }
   const accounts = await claimAccountOrders(database, due)
@@ -42,6 +51,14 @@ export async function finishOrders(parts: OrderJobDependencies, signal: AbortSig
     })
   }
   return cards.length + accounts.length
+}
+
+/** Issues an ordered card. Without the amount that it is for, a card for one purchase is not wanted any more. */
+async function finishCard(parts: OrderJobDependencies, order: CardOrder): Promise<void> {
+  const isForOne = order.wanted.singleUse !== null
+  if (isForOne && (await findReserve(parts.database, order.id))?.reason !== 'approved')
+    await forgetCardOrder(parts.database, order.id)
+  else await issueCard(parts, order)
 }
 
 async function finish(

@@ -1,5 +1,6 @@
 /**
- * Finishes card work: applies out-of-order messages, expires stale approvals, and sends stablecoins to the treasury.
+ * Finishes card work: applies out-of-order messages, expires stale approvals, ends cards for one purchase, and sends
+ * stablecoins to the treasury.
  */
 
 import { escrowPlace } from '../../books/ledger/accounts.ts'
@@ -18,6 +19,7 @@ import {
   staleAuthorizations,
   unsentSettlements,
 } from '../../rails/cards/settlements.ts'
+import { endSingleUses } from '../../rails/cards/single-use.ts'
 import { keepEscrows } from '../../rails/wallets/escrow/escrow.ts'
 import { sendTransfer } from '../../rails/wallets/transfers/send-transfer.ts'
 import type { Database } from '../../storage/database.ts'
@@ -49,6 +51,7 @@ export async function settleCards(parts: CardSettlementDependencies, signal: Abo
   const before = new Date(parts.clock().getTime() - APPROVAL_MS)
   const stale = await staleAuthorizations(parts.database, { before, limit: BATCH })
   for (const token of stale) await closeAuthorization(parts, { token, status: 'expired', at: parts.clock() })
+  const ended = await endSingleUses(parts.database, { accountId: null, at: parts.clock() })
   const owed = await endSettlements(parts.database, parts.clock())
   if (owed.length > 0)
     log.error(
@@ -76,7 +79,7 @@ export async function settleCards(parts: CardSettlementDependencies, signal: Abo
   for (let at = 0; at < unsent.length && !signal.aborted; at += 16)
     await Promise.all(unsent.slice(at, at + 16).map(send))
   const moved = await keepEscrows(parts, signal)
-  return messages + stale.length + owed.length + unsent.length + moved
+  return messages + stale.length + ended + owed.length + unsent.length + moved
 }
 
 /** Another gateway may have sent it; settle-pending tracks every sent transfer. */

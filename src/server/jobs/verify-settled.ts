@@ -2,11 +2,13 @@
  * Re-verifies recent settlements after a reorganization. A lost transfer or relay is resent under its original nonce,
  * so it can happen only once, and reversed once it can no longer happen. A relay is resent for as long as its payer's
  * signature is valid, for minutes at most. A lost x402 payment can only be resent by its payer, so it is awaited and
- * then reversed.
+ * then reversed. A purchase that has failed is read again too: its seller may use the authorization whose cancellation is lost.
+ * So is the way of a purse's money back to the wallet.
  */
 
 import { operationOutcome } from '../../books/evidence/operation-outcome.ts'
-import { purchasesSettledSince, verifyPurchase } from '../../rails/buying/reverse-purchase.ts'
+import { purchasesEndedSince, verifyPurchase } from '../../rails/buying/reverse-purchase.ts'
+import { sweepsEndedSince, verifySweep } from '../../rails/buying/reverse-sweep.ts'
 import { reopenSettlement } from '../../rails/cards/settlements.ts'
 import { readOutcome } from '../../rails/selling/payments/resolve-payment.ts'
 import { paymentsSettledSince, reversePayment } from '../../rails/selling/payments/store.ts'
@@ -15,7 +17,7 @@ import { finalRelayOutcome, relayOutcome } from '../../rails/wallets/relays/rela
 import { resendRelay } from '../../rails/wallets/relays/relay-payment.ts'
 import { relaysConfirmedSince, updateRelayTransaction } from '../../rails/wallets/relays/relay-store.ts'
 import { toOperation, transfersConfirmedSince, updateTransferTransaction } from '../../rails/wallets/store.ts'
-import { reverseTransfer } from '../../rails/wallets/transfers/reverse-transfer.ts'
+import { PurseBusy, reverseTransfer } from '../../rails/wallets/transfers/reverse-transfer.ts'
 import { requireAuthentic } from '../../rails/wallets/transfers/transfer-mac.ts'
 
 /** Tolerance for the chain's clock: a transfer is given up only this long after its expiry. */
@@ -56,7 +58,8 @@ export async function verifySettled(
     ...(await transfersConfirmedSince(parts, since)).map((transfer) => () => repeatTransfer(parts, transfer)),
     ...(await relaysConfirmedSince(parts, since)).map((relay) => () => repeatRelay(parts, relay)),
     ...(await paymentsSettledSince(parts, since)).map((payment) => () => reverseLost(parts, payment)),
-    ...(await purchasesSettledSince(parts, since)).map((purchase) => () => verifyPurchase(parts, purchase)),
+    ...(await purchasesEndedSince(parts, since)).map((purchase) => () => verifyPurchase(parts, purchase)),
+    ...(await sweepsEndedSince(parts, since)).map((sweep) => () => verifySweep(parts, sweep)),
   ]
   let missing = 0
   for (let from = 0; from < checks.length && !signal.aborted; from += AT_ONCE) {
@@ -99,10 +102,15 @@ async function repeatTransfer(
     return false
   }
   const at = clock()
-  await database.transaction(async (connection) => {
-    const isPromised = await reopenSettlement(connection, { decisionId: transfer.decisionId, at })
-    await reverseTransfer({ database: connection, chain }, transfer, { isPromised, at })
-  })
+  try {
+    await database.transaction(async (connection) => {
+      const isPromised = await reopenSettlement(connection, { decisionId: transfer.decisionId, at })
+      await reverseTransfer({ database: connection, chain }, transfer, { isPromised, at })
+    })
+  } catch (error) {
+    if (error instanceof PurseBusy) return false
+    throw error
+  }
   log.error(facts, 'the chain lost a confirmed transfer permanently; reversed it')
   return true
 }

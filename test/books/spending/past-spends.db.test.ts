@@ -150,6 +150,7 @@ onBothEngines('the decisions of a key', (database) => {
           ttlSeconds: 60,
           at: noon,
           isAsked: false,
+          awaitsCaller: false,
           isReplayed: false,
         },
       )

@@ -195,6 +195,10 @@ onBothEngines('what was used', (database) => {
     const show = async (key: AccessKey) => agentView.parse(await viewAgent(database(), key, noon))
     expect(await show(agent)).toEqual({
       agentId: scene.keyId,
+      path: [],
+      earmarked: null,
+      setAside: '0',
+      task: null,
       keyId: 'thumb',
       name: 'Invoice bot',
       algorithm: 'ed25519',

@@ -155,6 +155,26 @@ describe('canonicalJson', () => {
   })
 })
 
+describe('long texts', () => {
+  const long = 'y"\\\n\u00e9'.repeat(3_000)
+
+  it('are parsed as short ones are', () => {
+    for (const value of [long, [long], { [long]: 1 }, { a: [long, 1, { b: `${long}\\` }], c: 'x"' }])
+      expect(parseJson(JSON.stringify(value, null, 1))).toEqual(value)
+  })
+
+  it.each([
+    [`{"a":"${'x'.repeat(5_000)}\n"}`, 'a long text is not a JSON string'],
+    [`{"a":"${'x'.repeat(5_000)}`, 'End of string'],
+    [`{"a":"${'x'.repeat(5_000)}","a":"${'x'.repeat(5_000)}"}`, 'occurs twice'],
+    [`{"a":"${'x'.repeat(5_000)}\\u0000"}`, 'U+0000'],
+    [`{"a":"${'x'.repeat(5_000)}\\ud800"}`, 'unpaired surrogate'],
+    [`{"a" "${'x'.repeat(5_000)}"}`, 'Colon'],
+  ])('are refused as short ones are (%#)', (text, problem) => {
+    expect(() => parseJson(text)).toThrow(problem)
+  })
+})
+
 describe('toJson', () => {
   it('returns a plain copy, equal to a round trip over the wire', () => {
     expect(toJson({ at: new Date(0), absent: undefined, list: [undefined] })).toEqual({

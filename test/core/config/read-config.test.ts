@@ -79,6 +79,7 @@ describe('the configuration', () => {
           sponsorKey: null,
           ownerKey: null,
           anvilBinary: null,
+          uptoHashes: [],
         },
       ],
       x402: {
@@ -110,12 +111,14 @@ describe('the configuration', () => {
       marketHours: 'always',
       alpaca: null,
       swapAggregators: null,
+      bazaarUrls: [],
       rates: {},
       sanctionsList: null,
       screening: null,
       cards: {
         url: 'https://api.lithic.com',
         apiKey: null,
+        isPanReadable: false,
         webhookSecret: null,
         eventsSecret: null,
         previous: null,

@@ -54,7 +54,7 @@ describe('Lithic', () => {
       status: 200,
       body: { token: 'tok', last_four: '4242', exp_month: '06', exp_year: '2030', pan: '4' },
     }
-    const card = { cardId: 'card_01h455vb4pex5vsknk084sn02q', nickname: null, at: noon }
+    const card = { cardId: 'card_01h455vb4pex5vsknk084sn02q', nickname: null, at: noon, singleUse: null }
     expect(await lithic().issue(card)).toEqual({
       token: 'tok',
       brand: 'Visa',
@@ -79,6 +79,7 @@ describe('Lithic', () => {
     expect(lithic().read(request)).toEqual({
       kind: 'authorization',
       token: request.token,
+      eventToken: null,
       fingerprint: expect.stringMatching(/^[\w-]{43}$/),
       cardToken: 'card',
       type: 'purchase',

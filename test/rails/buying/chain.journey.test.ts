@@ -185,6 +185,7 @@ describe.skipIf(!hasAnvil())('purchases on a chain with losses', () => {
       nonce: generatePrivateKey(),
     } as const
     const payment = {
+      scheme: 'exact',
       token: chain.tokens.USDC,
       from: payer.address,
       to: SELLER,

@@ -56,8 +56,8 @@ export interface FlakySellers {
   close(): Promise<void>
 }
 
-/** Serves `/{kind}/{run}`: every run has its own count of paid requests. */
-export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
+/** Takes payments as a facilitator does. */
+export async function connectTaker(rpcUrl: string) {
   const chain = await connectRpcChain({
     name: 'base-sepolia',
     url: rpcUrl,
@@ -65,10 +65,6 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
     clock: () => new Date(),
   })
   const asset = chain.tokens.USDC
-  const requests = new Map<string, number>()
-  const paid = new Set<string>()
-  const app = new Hono<{ Bindings: { incoming: { socket: { destroy(): void } } } }>()
-
   const take = async (header: string) => {
     const { payload } = payment.parse(JSON.parse(Buffer.from(header, 'base64').toString()))
     const { from, to, value, validAfter, validBefore, nonce } = payload.authorization
@@ -85,13 +81,7 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
       return false
     }
   }
-  const named = new Map<string, SellerTerms>()
-  const faults = new Map<string, Fault>()
-  const isInterrupted = async (run: string, moment: Moment) => {
-    const fault = faults.get(`${run} ${moment}`)
-    faults.delete(`${run} ${moment}`)
-    return fault !== undefined && (await fault()) !== GO_ON
-  }
+  /** The header `payment-required` of terms. */
   const challenge = (url: string, { payTo, amount, seconds = 60 }: SellerTerms) => {
     const accepts = [
       {
@@ -105,11 +95,26 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
       },
     ]
     const text = JSON.stringify({ x402Version: 2, error: '', resource: { url }, accepts })
-    return new Response(null, {
-      status: 402,
-      headers: { 'payment-required': Buffer.from(text).toString('base64') },
-    })
+    return Buffer.from(text).toString('base64')
   }
+  return { take, challenge, close: () => chain.close() }
+}
+
+/** Serves `/{kind}/{run}`: every run has its own count of paid requests. */
+export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
+  const { take, close, ...taker } = await connectTaker(rpcUrl)
+  const requests = new Map<string, number>()
+  const paid = new Set<string>()
+  const app = new Hono<{ Bindings: { incoming: { socket: { destroy(): void } } } }>()
+  const named = new Map<string, SellerTerms>()
+  const faults = new Map<string, Fault>()
+  const isInterrupted = async (run: string, moment: Moment) => {
+    const fault = faults.get(`${run} ${moment}`)
+    faults.delete(`${run} ${moment}`)
+    return fault !== undefined && (await fault()) !== GO_ON
+  }
+  const challenge = (url: string, terms: SellerTerms) =>
+    new Response(null, { status: 402, headers: { 'payment-required': taker.challenge(url, terms) } })
 
   app.get('/:kind/:run', async (c) => {
     const { kind, run } = c.req.param()
@@ -181,7 +186,7 @@ export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
     close: async () => {
       if ('closeAllConnections' in server) server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
-      await chain.close()
+      await close()
     },
   }
 }

@@ -5,7 +5,7 @@ import { challengeHash } from 'mppx/evm'
 import { describe, expect, it } from 'vitest'
 import { credentialHeader, derivePurchaseNonce } from '../../../src/rails/buying/authorization.ts'
 import { readOffers } from '../../../src/rails/buying/offers.ts'
-import { readRequest } from '../../../src/rails/buying/request.ts'
+import { hashRequest, readRequest } from '../../../src/rails/buying/request.ts'
 
 const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const SELLER = '0x14dC79964da2C08b23698B3D3cc7Ca32193d9955'
@@ -14,6 +14,7 @@ const chain = {
   id: 84_532,
   name: 'base-sepolia',
   tokens: { USDC, USDT: '0x1', EURC: '0x2', PYUSD: '0x3' },
+  hasUpto: true,
 } as const
 
 const accept = {
@@ -24,6 +25,10 @@ const accept = {
   amount: '1000',
   maxTimeoutSeconds: 60,
   extra: { name: 'Evil', version: '9' },
+}
+const upto = {
+  scheme: 'upto',
+  extra: { assetTransferMethod: 'permit2', facilitatorAddress: SELLER },
 }
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 const answer = (headers: (readonly [string, string])[], body = '') => ({
@@ -78,7 +83,11 @@ describe('the offers of a seller', () => {
   })
 
   it.each([
-    ['scheme_not_supported', { scheme: 'upto' }],
+    ['scheme_not_supported', { scheme: 'batch-settlement' }],
+    ['facilitator_invalid', { scheme: 'upto' }],
+    ['facilitator_invalid', { ...upto, extra: { facilitatorAddress: '0x12' } }],
+    ['scheme_not_supported', { ...upto, extra: { ...upto.extra, assetTransferMethod: 'eip3009' } }],
+    ['asset_without_permit', { ...upto, asset: '0x1' }],
     ['scheme_not_supported', { extra: { assetTransferMethod: 'permit2' } }],
     ['network_not_supported', { network: 'eip155:8453' }],
     ['asset_not_supported', { asset: SELLER }],
@@ -91,6 +100,15 @@ describe('the offers of a seller', () => {
     ['too_short', { maxTimeoutSeconds: 0 }],
   ])('are refused with a reason: %s %o', (reason, changes) => {
     expect(read(v2({ ...accept, ...changes }))[0]?.reason).toBe(reason)
+  })
+
+  it('name a maximum after the prices, where the chain has the contracts', () => {
+    const offers = v2({ ...accept, ...upto, amount: '900' }, accept)
+    expect(read(offers).map(({ scheme, units, reason }) => [scheme, units, reason])).toEqual([
+      ['exact', 1000n, null],
+      ['upto', 900n, null],
+    ])
+    expect(readOffers({ ...chain, hasUpto: false }, offers, now)[1]?.reason).toBe('scheme_not_supported')
   })
 
   it('do not hide each other when one is garbage', () => {
@@ -156,6 +174,18 @@ describe('the request of a purchase', () => {
     })
   })
 
+  it('passes on fields and bytes, and keeps logins out of what is hashed', () => {
+    const given = { method: 'PUT', bodyBase64: 'AP8=', headers: { Cookie: 'a=b', 'If-Match': 'x' } } as const
+    const read = ask({ ...given, authorization: { token: 'mine' } })
+    expect(read).toMatchObject({
+      headers: { 'if-match': 'x' },
+      secrets: { cookie: 'a=b', authorization: 'Bearer mine' },
+    })
+    expect(read.body).toEqual(Buffer.from([0, 255]))
+    expect(hashRequest(ask(given))).toBe(hashRequest(read))
+    expect(hashRequest(ask({ ...given, bodyBase64: 'AP4=' }))).not.toBe(hashRequest(read))
+  })
+
   it.each([
     [{ headers: { Authorization: 'x' } }],
     [{ headers: { 'PAYMENT-SIGNATURE': 'x' } }],
@@ -165,7 +195,13 @@ describe('the request of a purchase', () => {
     [{ headers: { 'X-A': 'a\r\nCookie: b' } }],
     [{ headers: { 'X-A': '1', 'x-a': '2' } }],
     [{ body: 'x' }],
-    [{ method: 'POST', body: 'x'.repeat(65_537) }],
+    [{ method: 'POST', bodyBase64: 'eA' }],
+    [{ method: 'POST', bodyBase64: 'eA==', body: 'x' }],
+    [{ headers: { 'Bursar-Task': 'x' } }],
+    [{ headers: { Connection: 'close' } }],
+    [{ headers: { 'Proxy-Authorization': 'x' } }],
+    [{ headers: { 'X-Long': 'x'.repeat(17_000) } }],
+    [{ authorization: { token: 'a b' } }],
   ])('is refused: %o', (asked) => {
     expect(() => ask(asked)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   })

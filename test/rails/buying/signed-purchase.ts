@@ -30,6 +30,7 @@ export function signedPurchase({
     requestHash: '',
     purpose: null,
     protocol: 'x402-v2',
+    scheme: 'exact',
     network: 'eip155:84532',
     asset: 'USDC',
     token: '0xa',

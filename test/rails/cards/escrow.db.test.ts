@@ -4,7 +4,6 @@ import { balances } from '../../../src/books/ledger/balances.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
-import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import { toDecimal } from '../../../src/core/money/money.ts'
 import type { CardAuthorization } from '../../../src/providers/card-processor/port.ts'
@@ -13,11 +12,11 @@ import {
   dueOutOfOrderMessages,
   storeOutOfOrderMessage,
 } from '../../../src/rails/cards/out-of-order-messages.ts'
-import { endSettlements, unsentSettlements } from '../../../src/rails/cards/settlements.ts'
+import { endSettlements, reopenSettlement, unsentSettlements } from '../../../src/rails/cards/settlements.ts'
 import type { Card } from '../../../src/rails/cards/store.ts'
 import { beginPullsOfHolds } from '../../../src/rails/wallets/escrow/escrow.ts'
 import type { Transfer } from '../../../src/rails/wallets/store.ts'
-import { reverseTransfer } from '../../../src/rails/wallets/transfers/reverse-transfer.ts'
+import { PurseBusy, reverseTransfer } from '../../../src/rails/wallets/transfers/reverse-transfer.ts'
 import { collectDebts } from '../../../src/server/jobs/collect-debts.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
@@ -70,14 +69,45 @@ onBothEngines('the escrow of cards', (database) => {
       .orderBy('units')
       .execute()
   /** Books a pull back that a reorganization removed, and that cannot be sent again. */
-  const losePull = async (accountId: string, pull: { decision_id: string; units: bigint }) => {
+  const losePull = async (accountId: string, pull: { decision_id: string; units: bigint }, at = noon) => {
     const transfer = await insertLostTransfer(accountId, pull.decision_id, pull.units)
     await database().transaction((connection) =>
       reverseTransfer({ database: connection, chain: { name: 'base-sepolia' } }, transfer, {
         isPromised: false,
-        at: noon,
+        at,
       }),
     )
+  }
+
+  /** Whether a pull cannot be booked back yet. */
+  const isBusy = (accountId: string, pull: { decision_id: string; units: bigint }) =>
+    losePull(accountId, pull).then(
+      () => false,
+      (error: unknown) => error instanceof PurseBusy,
+    )
+
+  /** Collects what an owner owes, a day later. */
+  const collect = (accountId: string) =>
+    collectDebts(
+      {
+        ...buildParts(accountId),
+        chains: { all: [{ name: 'base-sepolia' }] },
+        log: silentLog,
+        clock: () => new Date(noon.getTime() + 86_400_000),
+      },
+      new AbortController().signal,
+    )
+
+  /** A clearing of 900, which a settlement from the escrow is to pay, and the pull that brought its money. */
+  const cleared = async () => {
+    const { accountId, card } = await owner()
+    const parts = buildParts(accountId)
+    const request = buildPurchase(card, '900')
+    await decide(parts, request)
+    await applyCardEvents(parts, request, 'settled', [['clearing', '900']])
+    const [pull] = await readPulls(accountId)
+    if (pull === undefined) throw new Error('nothing was pulled')
+    return { accountId, pull, parts, card, request }
   }
 
   /** A pull's transfer, which the chain had confirmed. */
@@ -86,7 +116,7 @@ onBothEngines('the escrow of cards', (database) => {
     decisionId: string,
     units: bigint,
   ): Promise<Transfer> => {
-    const id = newId('tx', noon)
+    const id = `tx_${decisionId}`
     const shared = {
       id,
       token: 'USDC',
@@ -102,6 +132,7 @@ onBothEngines('the escrow of cards', (database) => {
         ...{ account_id: accountId, decision_id: decisionId, state: 'confirmed', mac: '' },
         ...{ created_at: noon, updated_at: noon, valid_until: noon, authorized: JSON.stringify({}) },
       })
+      .onConflict((conflict) => conflict.doNothing())
       .execute()
     return {
       ...shared,
@@ -328,6 +359,85 @@ onBothEngines('the escrow of cards', (database) => {
       ['base-sepolia 850 + 150'],
     ])
     await applyCardEvents(parts, request, 'voided', [])
+    expect(await places(accountId)).toEqual(['base-sepolia 1000 + 0'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('collects from the wallet, once, what the payment of a lost pull still owes', async () => {
+    const { accountId, pull } = await cleared()
+    // The chain has not decided on the payment yet.
+    expect(await isBusy(accountId, pull)).toBe(true)
+    await refuse(accountId)
+    await losePull(accountId, pull)
+    expect(await places(accountId)).toEqual(['base-sepolia 1000 + 0'])
+    expect(await sumOpenDebts(database(), accountId)).toEqual([{ asset: 'USD', units: 90000n }])
+    await collect(accountId)
+    expect(await places(accountId)).toEqual(['base-sepolia 100 + 900'])
+    expect(await settleAll(database(), accountId)).toEqual(['USDC 900000000'])
+    expect(await places(accountId)).toEqual(['base-sepolia 100 + 0'])
+    expect(await sumOpenDebts(database(), accountId)).toEqual([])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('waits for the reversal of a payment that the chain has lost with its pull', async () => {
+    const { accountId, pull } = await cleared()
+    const [settlement] = (
+      await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+    ).filter((each) => each.accountId === accountId)
+    const decisionId = settlement?.decisionId ?? ''
+    await settleAll(database(), accountId)
+    expect(await isBusy(accountId, pull)).toBe(true)
+    const paid = await insertLostTransfer(accountId, decisionId, 900_000_000n)
+    await database().transaction(async (connection) => {
+      const isPromised = await reopenSettlement(connection, { decisionId, at: noon })
+      await reverseTransfer(
+        { database: connection, chain: { name: 'base-sepolia' } },
+        { ...paid, wallet: { ...paid.wallet, isEscrow: true } },
+        { isPromised, at: noon },
+      )
+    })
+    expect(await places(accountId)).toEqual(['base-sepolia 100 + 0', 'escrow.base-sepolia 0 + 900'])
+    await losePull(accountId, pull)
+    expect(await places(accountId)).toEqual(['base-sepolia 1000 + 0'])
+    expect(await sumOpenDebts(database(), accountId)).toEqual([{ asset: 'USD', units: 90000n }])
+    await collect(accountId)
+    await settleAll(database(), accountId)
+    expect(await places(accountId)).toEqual(['base-sepolia 100 + 0'])
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('keeps in the escrow what other pulls have brought of a payment', async () => {
+    const { accountId, card } = await owner()
+    const parts = buildParts(accountId)
+    const earlier = [buildPurchase(card, '100'), buildPurchase(card, '100')]
+    for (const request of earlier) await decide(parts, request)
+    for (const request of earlier) await applyCardEvents(parts, request, 'voided', [])
+    const request = buildPurchase(card, '150')
+    await decide(parts, request)
+    await applyCardEvents(parts, request, 'settled', [['clearing', '150']])
+    await refuse(accountId)
+    const [first, second] = await readPulls(accountId)
+    if (first === undefined || second === undefined) throw new Error('two pulls were expected')
+    expect(await places(accountId)).toEqual(['base-sepolia 800 + 0', 'escrow.base-sepolia 50 + 150'])
+    await losePull(accountId, first)
+    expect(await places(accountId)).toEqual(['base-sepolia 900 + 0', 'escrow.base-sepolia 100 + 0'])
+    await applyCardEvents(parts, request, 'settled', [
+      ['clearing', '150'],
+      ['refund', '20'],
+    ])
+    expect(await sumOpenDebts(database(), accountId)).toEqual([{ asset: 'USD', units: 13000n }])
+    await collect(accountId)
+    await settleAll(database(), accountId)
+    expect(await sumOpenDebts(database(), accountId)).toEqual([])
+    const left = (await balances(database(), accountId)).reduce((sum, { available }) => sum + available, 0n)
+    expect(left).toBe(870_000_000n)
+    expect((await trialBalance(database())).balanced).toBe(true)
+  })
+
+  it('books a lost pull back from outside where nothing explains within an hour where its money went', async () => {
+    const { accountId, pull } = await cleared()
+    await settleAll(database(), accountId)
+    await losePull(accountId, pull, new Date(noon.getTime() + 2 * 3_600_000))
     expect(await places(accountId)).toEqual(['base-sepolia 1000 + 0'])
     expect((await trialBalance(database())).balanced).toBe(true)
   })

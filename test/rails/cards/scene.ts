@@ -274,6 +274,7 @@ export function buildPurchase(
   const request = {
     kind: 'authorization',
     token: newId('evt', noon),
+    eventToken: null,
     cardToken: card.token,
     type: 'purchase',
     units: toMoney('USD', dollars).units,

@@ -29,6 +29,7 @@ export const agents: readonly Kind[] = [
       const row = scene.newTransfer(1 + random.below(600))
       scene.transfers.push(row)
       const { id, to } = row
+      row.users.push(key.bearer.authorization)
       const amount = formatCents(row.cents)
       const params = {
         name: 'wallets_transfer',

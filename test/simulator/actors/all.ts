@@ -2,7 +2,9 @@ import type { Kind } from '../kind.ts'
 import { agents } from './agents.ts'
 import { attackers } from './attackers.ts'
 import { bank } from './bank.ts'
+import { delegates } from './delegates.ts'
 import { keyedOwners } from './keyed-owners.ts'
+import { meteredSellers } from './metered-sellers.ts'
 import { faults } from './operator.ts'
 import { owners } from './owners.ts'
 import { payers } from './payers.ts'
@@ -11,11 +13,13 @@ import { sellers } from './sellers.ts'
 
 export const kinds: readonly Kind[] = [
   ...agents,
+  ...delegates,
   ...owners,
   ...keyedOwners,
   ...payers,
   ...processor,
   ...sellers,
+  ...meteredSellers,
   ...bank,
   ...attackers,
   ...faults,

@@ -46,9 +46,22 @@ export const bank: readonly Kind[] = [
     run: async (scene, random) => {
       const accountId = random.oneOf(scene.accounts).bankAccountId
       const deposit = { id: scene.nextName('deposit'), accountId, cents: 100 + random.below(4_000) }
-      for (const state of [...paidStates, ...(random.chance(0.2) ? ['refunded'] : [])])
-        await tellDeposit(scene, random, deposit, { state, amount: formatCents(deposit.cents) })
-      scene.deposits.push(deposit)
+      const isReturned = random.chance(0.2)
+      // A bank that has named one amount and pays in another is stopped until a person has looked at it.
+      const isContradicted = random.chance(0.2)
+      for (const state of [...paidStates, ...(isReturned ? ['refunded'] : [])]) {
+        const tell = (cents: number, event?: string) =>
+          tellDeposit(scene, random, deposit, {
+            state,
+            amount: formatCents(cents),
+            ...(event !== undefined && { event }),
+          })
+        if (state === 'payment_processed' && isContradicted)
+          await tell(deposit.cents * 100, `${deposit.id}:contradicted`)
+        const told = await tell(deposit.cents)
+        if (told?.status !== 200 && !isContradicted) return false
+      }
+      scene.deposits.push({ ...deposit, isReturned, isContradicted })
       return true
     },
   },

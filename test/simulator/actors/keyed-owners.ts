@@ -59,6 +59,26 @@ export async function handOver(scene: Scene, random: Seeded, owner: KeyedOwner):
   return owner.isHandedOver
 }
 
+/** The signature of one transfer sent with the terms of another. */
+async function sendOther(scene: Scene, random: Seeded, { bearer, key }: KeyedOwner): Promise<boolean> {
+  const { to, id } = scene.newTransfer(0)
+  const ask = { destination: to, amount: formatCents(1 + random.below(100)) }
+  const asked = { headers: bearer, body: ask, tries: 4 }
+  const intent = await scene.call(random, 'POST', '/api/wallets/transfer/intent', asked)
+  if (intent?.body.typedData === undefined) return false
+  const signature = await key.signTypedData(intent.body.typedData as never)
+  const other = random.chance(0.5)
+    ? { ...ask, amount: '9.99' }
+    : { ...ask, destination: strangersAddress(`${id}!`) }
+  const answer = await scene.call(random, 'POST', '/api/wallets/transfer', {
+    headers: { ...bearer, 'idempotency-key': id },
+    body: { ...other, intentId: intent.body.intentId, signature },
+    tries: 6,
+  })
+  if (answer?.status === 200) scene.found.push(`A signature is for what it says. – ${answer.text}`)
+  return answer !== undefined && answer.status !== 200
+}
+
 async function transfer(scene: Scene, random: Seeded, { bearer, key }: KeyedOwner): Promise<boolean> {
   const row = scene.newTransfer(1 + random.below(2_000))
   const terms = { destination: row.to, amount: formatCents(row.cents) }
@@ -76,7 +96,7 @@ async function transfer(scene: Scene, random: Seeded, { bearer, key }: KeyedOwne
       body: { ...terms, intentId: intent.body.intentId, signature },
     })
   // A signature is good for one transfer, whatever key of idempotency it comes with.
-  const [answer] = await Promise.all([send(row.id), random.chance(0.3) ? send(`${row.id} again`) : undefined])
+  const [answer] = await Promise.all([send(row.id), random.chance(0.3) ? send(`${row.id}-again`) : undefined])
   row.answer = answer
   return answer?.status === 200
 }
@@ -124,6 +144,14 @@ export const keyedOwners: readonly Kind[] = [
     run: async (scene, random) => {
       const owner = random.oneOf(scene.keyedOwners)
       return owner.isHandedOver && transfer(scene, random, owner)
+    },
+  },
+  {
+    name: 'signature of another transfer',
+    weight: 1,
+    run: async (scene, random) => {
+      const owner = random.oneOf(scene.keyedOwners)
+      return owner.isHandedOver && sendOther(scene, random, owner)
     },
   },
 ]

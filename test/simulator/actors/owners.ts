@@ -5,6 +5,8 @@ import type { Seeded } from '../seeded.ts'
 
 const MAX_KEYS = 5
 const PER_TRANSACTION_CENTS = 600
+/** More cash than anybody has, and less than is reviewed. */
+const MORE_CENTS = 400_000
 
 /** Opens an account with two keys, one of which asks above 3 USD. */
 export async function openAccount(scene: Scene, random: Seeded): Promise<void> {
@@ -56,7 +58,7 @@ async function openKey(
     categories: { allow: ['x402', 'transfer', 'card', 'invest', 'payout'] },
     ...(asksAbove === undefined ? {} : { approval: { above: asksAbove } }),
   }
-  const scopes = ['purchases:pay', 'wallets:read', 'wallets:transfer', 'investing:trade']
+  const scopes = ['purchases:pay', 'wallets:read', 'wallets:transfer', 'investing:trade', 'agents:delegate']
   const made = await scene.call(random, 'POST', '/api/developer/keys', {
     headers,
     body: { name: 'Simulated', scopes, policy },
@@ -71,6 +73,7 @@ async function openKey(
     id: text(made.body.id),
     bearer: { authorization: `Bearer ${text(made.body.key)}` },
     dailyCents,
+    above: [],
     isStopped: false,
   }
   account.keys.push(key)
@@ -92,6 +95,7 @@ export async function sendTransfer(
   const row = scene.newTransfer(cents)
   scene.transfers.push(row)
   const { id, to } = row
+  row.users.push(text(headers.authorization))
   const call = {
     headers: { ...headers, 'idempotency-key': id },
     body: { destination: to, amount: formatCents(cents), token: 'USDC', ...(signature && { signature }) },
@@ -123,7 +127,8 @@ export const owners: readonly Kind[] = [
     name: 'approval',
     weight: 5,
     run: async (scene, random) => {
-      const { bearer: headers } = random.oneOf(scene.accounts)
+      const account = random.oneOf(scene.accounts)
+      const { bearer: headers } = account
       const listed = await scene.call(random, 'GET', '/api/approvals', { headers, tries: 3 })
       const waiting = items(listed?.body.approvals).filter(({ status }) => status === 'pending')
       const [chosen] = waiting.length === 0 ? [] : [random.oneOf(waiting)]
@@ -136,7 +141,8 @@ export const owners: readonly Kind[] = [
           tries: 6,
         })
       // Two windows of one person, at once.
-      const [answer] = await Promise.all([decide(), random.chance(0.3) ? decide() : undefined])
+      const [answer] = await Promise.all([decide(), random.chance(0.5) ? decide() : undefined])
+      if (answer?.body.code === 'step_up_required') await stepUp(scene, random, account)
       return answer?.status === 200
     },
   },
@@ -145,15 +151,18 @@ export const owners: readonly Kind[] = [
     weight: 2,
     run: async (scene, random) => {
       const account = random.oneOf(scene.accounts)
-      if (account.keys.length >= MAX_KEYS) return false
+      const roots = account.keys.filter(({ above }) => above.length === 0)
+      if (roots.length >= MAX_KEYS) return false
       const { bearer: headers } = account
-      const [key, isPause] = [random.oneOf(account.keys), random.chance(0.5)]
+      const [key, isPause] = [random.oneOf(roots), random.chance(0.5)]
       const known = [...account.keys]
       const answer = isPause
         ? await scene.call(random, 'POST', '/api/agents/pause', { headers, body: {} })
         : await scene.call(random, 'DELETE', `/api/developer/keys/${key.id}`, { headers })
       if (answer?.body.code === 'step_up_required') await stepUp(scene, random, account)
-      if (answer?.status === 200) for (const one of isPause ? known : [key]) one.isStopped = true
+      if (answer?.status === 200)
+        for (const one of known)
+          if (isPause || one === key || one.above.includes(key.id)) one.isStopped = true
       return openKey(scene, random, account, { dailyCents: 500 + random.below(2_000) })
     },
   },
@@ -178,17 +187,24 @@ export const owners: readonly Kind[] = [
     weight: 4,
     run: async (scene, random) => {
       const account = random.oneOf(scene.accounts)
-      const { bearer: headers } = account
-      if (account.recipientId === '') {
-        const made = await scene.call(random, 'POST', '/api/banking/recipients', { headers, body: recipient })
-        if (typeof made?.body.id !== 'string') return false
-        account.recipientId = made.body.id
-      }
-      const answer = await scene.call(random, 'POST', '/api/banking/payouts', {
-        headers: { ...headers, 'idempotency-key': scene.nextName('payout') },
-        body: { recipientId: account.recipientId, amount: formatCents(100 + random.below(800)) },
-      })
+      if (!(await hasRecipient(scene, random, account))) return false
+      const answer = await payOut(scene, random, account, 100 + random.below(800))
       return answer?.status === 200
+    },
+  },
+  {
+    name: 'payouts of all cash',
+    weight: 1,
+    // A person asks for too much, is told what there is, and sends that from two windows at once.
+    run: async (scene, random) => {
+      const account = random.oneOf(scene.accounts)
+      if (!(await hasRecipient(scene, random, account))) return false
+      const asked = await payOut(scene, random, account, MORE_CENTS)
+      const { available } = asked?.body ?? {}
+      if (typeof available !== 'string' || Number(available) === 0) return false
+      const cents = Math.round(Number(available) * 100)
+      const answers = await Promise.all([1, 2].map(() => payOut(scene, random, account, cents)))
+      return answers.filter((answer) => answer?.status === 200).length === 1
     },
   },
   {
@@ -214,6 +230,22 @@ const recipient = {
   name: 'Grace Hopper',
   country: 'US',
   account: { routingNumber: '021000021', accountNumber: '123456789' },
+}
+
+async function hasRecipient(scene: Scene, random: Seeded, account: Account): Promise<boolean> {
+  const { bearer: headers } = account
+  if (account.recipientId === '') {
+    const made = await scene.call(random, 'POST', '/api/banking/recipients', { headers, body: recipient })
+    if (typeof made?.body.id === 'string') account.recipientId = made.body.id
+  }
+  return account.recipientId !== ''
+}
+
+function payOut(scene: Scene, random: Seeded, { bearer, recipientId }: Account, cents: number) {
+  return scene.call(random, 'POST', '/api/banking/payouts', {
+    headers: { ...bearer, 'idempotency-key': scene.nextName('payout') },
+    body: { recipientId, amount: formatCents(cents) },
+  })
 }
 
 /** Shows the second factor again, once its code has changed. */

@@ -13,8 +13,10 @@ const usdc = sandboxTokens.USDC.address
 const domain = { name: 'USDC', version: '2', chainId: 84_532, verifyingContract: usdc } as const
 const VALID_S = 120
 const RELAYED_UNITS = 2_000_000n
+const FUNDS = 5_000_000n
 
 interface Payer {
+  readonly address: Address
   readonly sign: (to: Address, value: bigint) => Promise<{ signature: Hex; authorization: Authorization }>
   /** Spends the nonce on one unit to itself, beside the gateway. */
   readonly interfere: () => Promise<void>
@@ -27,7 +29,7 @@ async function newPayer({ world }: Scene, name: string): Promise<Payer> {
   const nonce = derive('nonce')
   const { address } = key
   await world.scheduler.track(
-    world.network.mine({ kind: 'mint', input: [{ token: 'USDC', to: address, units: 5_000_000n }] }),
+    world.network.mine({ kind: 'mint', input: [{ token: 'USDC', to: address, units: FUNDS }] }),
   )
   const sign = async (to: Address, value: bigint) => {
     const validBefore = BigInt(Math.floor(world.scheduler.now / 1_000) + VALID_S)
@@ -38,6 +40,7 @@ async function newPayer({ world }: Scene, name: string): Promise<Payer> {
     return { signature, authorization: { ...message, ...texts } }
   }
   return {
+    address,
     sign,
     interfere: async () => {
       const { signature, authorization } = await sign(address, 1n)
@@ -57,12 +60,14 @@ export const payers: readonly Kind[] = [
     name: 'x402 sale',
     weight: 6,
     run: async (scene, random) => {
-      const payer = await newPayer(scene, scene.nextName('payer'))
+      const id = scene.nextName('payer')
+      const payer = await newPayer(scene, id)
       const path = `/api/x402/fx?from=USD&to=EUR&amount=${1 + random.below(500)}`
       const offer = items((await scene.call(random, 'GET', path))?.body.accepts)[0]
       if (offer === undefined) return false
       const price = BigInt(text(offer.maxAmountRequired))
       const payload = await payer.sign(text(offer.payTo) as Address, price)
+      scene.payments.push({ id, kind: 'sale', payer: payer.address, funds: FUNDS })
       const envelope = { x402Version: 1, scheme: 'exact', network: offer.network, payload }
       const [answer] = await Promise.all([
         scene.call(random, 'GET', path, {
@@ -82,6 +87,7 @@ export const payers: readonly Kind[] = [
       const payer = await newPayer(scene, id)
       const { bearer, walletAddress } = random.oneOf(scene.accounts)
       const { signature, authorization } = await payer.sign(walletAddress as Address, RELAYED_UNITS)
+      scene.payments.push({ id, kind: 'relay', payer: payer.address, funds: FUNDS })
       const [answer] = await Promise.all([
         scene.call(random, 'POST', '/api/transfers/gasless', {
           headers: { ...bearer, 'idempotency-key': id },

@@ -5,15 +5,18 @@ import type { PublicAnswer, PublicRequest } from '../../../src/providers/public-
 import type { Kind } from '../kind.ts'
 import { type Scene, strangersAddress } from '../scene.ts'
 import type { Owner } from '../scheduler.ts'
+import { answerMetered, isMetered } from './metered-sellers.ts'
 import { type Authorization, useAuthorization } from './use-authorization.ts'
 
 /** Where all sellers are paid. */
 export const SELLER = '0x976ea74026e726554db657fa54763abd0c3a0aa9'
 const PRICE = '1000'
+/** The most that buyers accept, in smallest units. */
+export const MOST = 10_000
 
 const conducts = [
   ...['honest', 'honest', 'honest'],
-  ...['drop-before', 'drop-after', '504-after', 'late', 'forgotten', 'changes', 'asks-more'],
+  ...['drop-before', 'drop-after', '504-after', 'late', 'forgotten', 'changes', 'asks-more', 'dear'],
 ]
 const asset = sandboxTokens.USDC.address
 
@@ -21,14 +24,16 @@ const asset = sandboxTokens.USDC.address
 export function openShops({ world }: Scene): void {
   const paid = new Set<string>()
   const visits = new Map<string, number>()
-  world.answerStranger = async (owner: Owner, { url, headers }: PublicRequest): Promise<PublicAnswer> => {
+  world.answerStranger = async (owner: Owner, request: PublicRequest): Promise<PublicAnswer> => {
+    const { url, headers } = request
     await world.scheduler.sleep(owner, world.random.below(200), 'seller')
     const [, conduct = '', run = ''] = new URL(url).pathname.split('/')
     const terms = ({ payTo = SELLER, amount = PRICE } = {}) => challenge(String(url), { payTo, amount })
     const header = headers['payment-signature']
-    if (header === undefined) return terms()
-    const visit = (visits.get(run) ?? 0) + 1
+    const visit = (visits.get(run) ?? 0) + (header === undefined ? 0 : 1)
     visits.set(run, visit)
+    if (isMetered(conduct)) return answerMetered(world, request, { conduct, visit, payTo: SELLER })
+    if (header === undefined) return terms(conduct === 'dear' ? { amount: String(5 * MOST) } : {})
     const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
       payload: { authorization: Authorization; signature: Hex }
     }

@@ -1,10 +1,15 @@
 import { booksBalance } from './books-balance.ts'
 import { budgetsKept } from './budgets-kept.ts'
+import { clearingsPaidOnce } from './clearings-paid-once.ts'
 import { decisionsSealed } from './decisions-sealed.ts'
+import { depositsBooked } from './deposits-booked.ts'
 import { incomeReceived } from './income-received.ts'
 import type { Invariant } from './invariant.ts'
+import { nothingBelowZero } from './nothing-below-zero.ts'
 import { nothingHeld } from './nothing-held.ts'
 import { ownerCapsKept } from './owner-caps-kept.ts'
+import { payersServed } from './payers-served.ts'
+import { pricesAccepted } from './prices-accepted.ts'
 import { transfersOnce } from './transfers-once.ts'
 import { walletsCovered } from './wallets-covered.ts'
 
@@ -12,9 +17,14 @@ export const invariants: readonly Invariant[] = [
   booksBalance,
   walletsCovered,
   nothingHeld,
+  nothingBelowZero,
   budgetsKept,
   ownerCapsKept,
   transfersOnce,
   incomeReceived,
+  payersServed,
+  pricesAccepted,
+  depositsBooked,
+  clearingsPaidOnce,
   decisionsSealed,
 ]

@@ -9,11 +9,12 @@ interface Use {
 
 export const budgetsKept: Invariant = {
   sentence:
-    'No key has spent more on a day than its policy allows: what it moved, and what cards cleared of its approvals.',
+    'No key has spent more on a day than its policy allows, with all keys below it: what they moved, and what cards cleared of their approvals.',
   check: async ({ world, accounts }) => {
     const { rows } = await sql<Use>`
-      select r.key_id, r.day::text, sum(coalesce(least(a.cleared, a.approved) * 10000, r.usd_micros))::bigint as used
-      from reservation r left join card_authorization a on a.decision_id = r.decision_id
+      select k.key_id, r.day::text, sum(coalesce(least(a.cleared, a.approved) * 10000, r.usd_micros))::bigint as used
+      from reservation r cross join lateral unnest(key_path(r.key_id)) as k (key_id)
+        left join card_authorization a on a.decision_id = r.decision_id
       where r.status <> 'released' and r.key_id is not null group by 1, 2 order by 1, 2`.execute(
       world.database.books.kysely,
     )
@@ -27,7 +28,7 @@ export const budgetsKept: Invariant = {
       const spends = await sql<{ line: string }>`
         select concat_ws(' ', d.at, d.operation, r.status, r.usd_micros, d.violations, d.facts) as line
         from reservation r join decision d on d.id = r.decision_id
-        where r.key_id = ${key_id} and r.day = ${day} and r.status <> 'released' order by d.at`.execute(
+        where ${key_id} = any (key_path(r.key_id)) and r.day = ${day} and r.status <> 'released' order by d.at`.execute(
         world.database.books.kysely,
       )
       found.push(

@@ -22,7 +22,7 @@ export const incomeReceived: Invariant = {
       select coalesce(sum(units), 0)::bigint as units from transfer
       where state = 'confirmed' and token = 'USDC' and destination = ${TREASURY.toLowerCase()}`)
     const bought = await read(sql<{ units: bigint }>`
-      select coalesce(sum(units), 0)::bigint as units from purchase where state = 'settled' and pay_to = ${SELLER}`)
+      select coalesce(sum(coalesce(charged, units)), 0)::bigint as units from purchase where state = 'settled' and pay_to = ${SELLER}`)
     const found: string[] = []
     const [received, treasury, seller] = await Promise.all([
       balance(PAY_TO),

@@ -3,15 +3,12 @@ import type { Invariant } from './invariant.ts'
 
 export const nothingHeld: Invariant = {
   sentence:
-    'Nothing is held once everything has ended, but for settlements that the chain refuses, which are owed, and money on its way home from a purse, which is sent again.',
+    'Nothing is held once everything has ended, but for settlements that the chain refuses, which are owed.',
   check: async ({ world }) => {
     const { rows } = await sql<{ line: string }>`
       with excused as (
         select s.account_id || ':' || s.place || ':held' as account, s.asset, s.units from card_settlement s
         where s.status = 'refused'
-        union all
-        select p.account_id || ':purse.' || p.id || ':held', s.asset, s.units
-        from purse_sweep s join purse p on p.id = s.purse_id where s.state = 'open'
       )
       select b.account || ' ' || b.asset || ' ' || b.units || ', excused ' || coalesce(sum(e.units), 0) as line
       from balance b left join excused e on e.account = b.account and e.asset = b.asset

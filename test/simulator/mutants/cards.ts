@@ -23,14 +23,14 @@ export const cardMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'clearing-keeps-hold',
-    attack:
-      'A cleared purchase takes other money than it held: the account pays twice until its hold expires.',
+    name: 'clearing-taken-twice',
+    attack: 'A cleared purchase takes what it held, and the same again from what is available.',
     functions: [
       {
         file: apply,
-        text: "where authorization_id = a.id and micros > 0 and p_kind = 'clearing' order by ordinal loop",
-        by: "where authorization_id = a.id and micros > 0 and p_kind = 'never' order by ordinal loop",
+        text: `      v_left := v_left - v_worth;
+      if v_take > 0 and h.place = 'bank' then`,
+        by: "      if v_take > 0 and h.place = 'bank' then",
       },
     ],
   },
@@ -40,6 +40,11 @@ export const cardMutants: readonly Mutant[] = [
     edits: [
       { file: 'src/rails/banking/apply-event.ts', text: 'if (noted === undefined) return null', by: '' },
       { file: 'src/rails/banking/apply-event.ts', text: 'if (rank <= before.rank) return null', by: '' },
+      {
+        file: 'src/rails/banking/deposit-reviews.ts',
+        text: 'id: `deposit:',
+        by: 'id: String(at.getTime()) + `deposit:',
+      },
     ],
   },
   {
@@ -50,11 +55,6 @@ export const cardMutants: readonly Mutant[] = [
         file: 'src/rails/banking/apply-event.ts',
         text: 'if (cash !== null) requireSame(cash, before.said_units)',
         by: '',
-      },
-      {
-        file: 'src/rails/banking/apply-event.ts',
-        text: 'if (rank <= before.rank) return null',
-        by: 'if (rank < before.rank) return null',
       },
     ],
   },
@@ -68,5 +68,45 @@ export const cardMutants: readonly Mutant[] = [
         by: 'if (digest.length + signed.length + Number(verify.length) < 0)',
       },
     ],
+  },
+  {
+    name: 'forged-card-event',
+    attack: 'Anybody can tell that a card has cleared: the signature of the card network is not verified.',
+    edits: [
+      {
+        file: 'src/providers/standard-webhooks.ts',
+        text: 'if (!matches.includes(true))',
+        by: 'if (matches.length < 0)',
+      },
+    ],
+  },
+  {
+    name: 'returned-deposit-stays',
+    attack: 'A deposit that its sender takes back stays credited: the account spends money of the gateway.',
+    edits: [
+      {
+        file: 'src/rails/banking/apply-event.ts',
+        text: 'if (rank <= PROCESSED || before.units === null || before.said_units === null) return null',
+        by: 'if (rank < 99 || before.units === null || before.said_units === null) return null',
+      },
+    ],
+  },
+  {
+    name: 'lost-pull-given-twice',
+    attack:
+      'The chain loses the money that an escrow pays with: the wallet has it again, and the escrow once its debt is collected.',
+    functions: [
+      {
+        file: 'src/storage/sql/functions/cards/card_pull_lost.sql',
+        text: 'if not p_is_late and v_left >',
+        by: 'if false and v_left >',
+      },
+      {
+        file: 'src/storage/sql/functions/cards/card_pull_lost.sql',
+        text: 'exit when v_left = 0;\n    -- One that',
+        by: 'exit;\n    -- One that',
+      },
+    ],
+    kinds: ['card authorization', 'clearing', 'hand-over', 'clock jump', 'reorganization', 'network split'],
   },
 ]

@@ -49,8 +49,8 @@ export const evidenceMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/books/evidence/payment-outcome.ts',
-        text: '    succeeded &&\n    transfers.some(',
-        by: '    succeeded ||\n    transfers.some(',
+        text: 'return isEvidence(transaction, payment, carrier)',
+        by: 'return transaction.succeeded',
       },
     ],
   },
@@ -58,6 +58,64 @@ export const evidenceMutants: readonly Mutant[] = [
     name: 'relay-given-up-early',
     attack: 'A relay whose answer was lost is given up at once; the payment arrives and belongs to nobody.',
     edits: [{ file: relay, text: "if (outcome === 'unpaid' || isOver) {", by: 'if (true) {' }],
+  },
+  {
+    name: 'submission-is-settlement',
+    attack:
+      'A transfer counts as paid once a node has taken it: one that is dropped later is booked, and arrives nowhere.',
+    edits: [
+      {
+        file: 'src/rails/wallets/transfers/send-transfer.ts',
+        text: "return { status: 'pending' }\n  }\n}",
+        by: "return { status: 'confirmed', transactionHash }\n  }\n}",
+      },
+      {
+        file: 'src/rails/wallets/transfers/send-transfer.ts',
+        text: 'return await operationOutcome(chain, operation, waitMs)',
+        by: "return { status: 'confirmed', transactionHash }",
+      },
+    ],
+  },
+  {
+    name: 'lost-transfer-sent-anew',
+    attack:
+      'A transfer in a block that was replaced is another operation when it is sent again: it is paid twice.',
+    edits: [
+      {
+        file: 'src/server/jobs/verify-settled.ts',
+        text: 'await chain.submit(operation)',
+        by: "await chain.submit({ ...operation, id: operation.id + 'r' })",
+      },
+    ],
+  },
+  {
+    name: 'lost-sale-stays-booked',
+    attack: 'A payer whose payment was in a block that was replaced keeps the money and what it bought.',
+    edits: [
+      {
+        file: 'src/server/jobs/verify-settled.ts',
+        text: 'if (await reversePayment(',
+        by: 'if (false && await reversePayment(',
+      },
+    ],
+  },
+  {
+    name: 'sweep-of-missing-money',
+    attack:
+      'The block that filled a purse is replaced while its money is swept home: the reversal takes what is left, and the sweep is begun again for ever.',
+    edits: [
+      {
+        file: 'src/rails/buying/sweep-purse.ts',
+        text: 'const lack = await findPurseLack(parts, purse)',
+        by: 'const lack = 0n * (await findPurseLack(parts, purse))',
+      },
+      {
+        file: 'src/rails/wallets/transfers/reverse-transfer.ts',
+        text: 'given < units &&',
+        by: 'false &&',
+      },
+    ],
+    kinds: ['purchase', 'clock jump', 'reorganization', 'network split'],
   },
   ...[
     ['transfers', 'settle-pending', 'settlePending', ', isOnEachChain: true'],

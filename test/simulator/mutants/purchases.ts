@@ -19,10 +19,22 @@ export const purchaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/rails/buying/pay-purchase.ts',
-        text: "if (outcome.status === 'expired' || outcome.status === 'canceled')",
+        text: "if (isForFree || outcome.status === 'expired' || outcome.status === 'canceled')",
         by: "if (outcome.status !== 'settled')",
       },
     ],
+  },
+  {
+    name: 'lost-cancellation-unseen',
+    attack: 'The block of a cancellation is replaced, and the seller is paid for a purchase that has failed.',
+    edits: [
+      {
+        file: 'src/rails/buying/reverse-purchase.ts',
+        text: ".where('state', 'in', ['settled', 'failed'])",
+        by: ".where('state', '=', 'settled')",
+      },
+    ],
+    kinds: ['purchase', 'clock jump', 'reorganization', 'network split'],
   },
   {
     name: 'payment-marked-failed',
@@ -33,6 +45,70 @@ export const purchaseMutants: readonly Mutant[] = [
         text: 'if (isRemote && transaction === null) return false',
         by: 'return false',
       },
+      {
+        file: 'src/rails/selling/x402/settlement-attempt.ts',
+        text: 'if (attempt.isUnknown || isOpen)',
+        by: 'if (isOpen && false)',
+      },
     ],
+  },
+  {
+    name: 'price-above-maximum',
+    attack: 'A seller asks for more than the buyer accepts, and is paid.',
+    edits: [{ file: 'src/rails/buying/plan-purchase.ts', text: 'offer.units > maxUnits', by: 'false' }],
+  },
+  {
+    name: 'metered-price-as-said',
+    attack:
+      'A seller says that it took less than it did, or more, and is believed: the books and the chain part.',
+    edits: [
+      {
+        file: 'src/rails/buying/pay-purchase.ts',
+        text: ': awaitOutcome(parts, purchase, findTransactionHint(answer)),',
+        by: ": purchase.scheme === 'exact' ? awaitOutcome(parts, purchase, findTransactionHint(answer)) : settlePurchase(parts, purchase, { transactionHash: '0x00', units: readSaid(answer, purchase.units) }),",
+      },
+      {
+        file: 'src/rails/buying/pay-purchase.ts',
+        text: 'const freeReceipt =',
+        by: "const readSaid = (answer, most) => { const said = BigInt(JSON.parse(Buffer.from(headerValues(answer, 'payment-response')[0] ?? 'e30=', 'base64').toString()).amount ?? most); return said > most || said === 0n ? most : said }\nconst freeReceipt =",
+      },
+      // Another guard books what the chain shows afterwards.
+      {
+        file: 'src/rails/buying/reverse-purchase.ts',
+        text: 'outcome.units === chargedUnits(purchase)',
+        by: 'chargedUnits(purchase) > 0n',
+      },
+    ],
+    kinds: ['metered purchase', 'crash', 'clock jump'],
+  },
+  {
+    name: 'metered-rest-stays-held',
+    attack: 'A purchase that cost less than was reserved keeps the rest held forever.',
+    functions: [
+      {
+        file: 'src/storage/sql/functions/buying/purchase_settle.sql',
+        text: "perform spend_resolve(p.decision_id, 'released', null, p_at);",
+        by: 'null;',
+      },
+    ],
+    kinds: ['metered purchase', 'crash', 'clock jump'],
+  },
+  {
+    name: 'metered-waiver-believed',
+    attack:
+      'A seller says that it takes nothing and settles later: the purchase has failed in the books and is paid.',
+    edits: [
+      {
+        file: 'src/rails/buying/pay-purchase.ts',
+        text: '? cancelPurchase(parts, purchase)',
+        by: "? failPurchase(parts, purchase, { from: 'signed', code: 'seller_failed', failure: 'free' })",
+      },
+      {
+        file: 'src/rails/buying/reverse-purchase.ts',
+        text: ".where('state', 'in', ['settled', 'failed'])",
+        by: ".where('state', '=', 'settled')",
+      },
+    ],
+    kinds: ['metered purchase', 'crash', 'clock jump'],
   },
 ]

@@ -12,8 +12,36 @@ export const spendingMutants: readonly Mutant[] = [
     functions: [
       {
         file: decide,
-        text: '        and (q.daily_max is null or u.used_micros <= q.daily_max - q.usd_micros)\n',
+        text: '        and (q.daily_max is null or u.used_micros <= q.daily_max - q.usd_micros - v_aside)\n',
         by: '',
+      },
+    ],
+  },
+  {
+    name: 'path-uncounted',
+    attack: 'An agent gives its whole budget to ten others: what they spend is not counted on it.',
+    functions: [
+      {
+        file: decide,
+        text: "    if v_path <> '{}' then\n      insert into budget_usage",
+        by: '    if false then\n      insert into budget_usage',
+      },
+    ],
+  },
+  {
+    name: 'revocation-spares-children',
+    attack: 'An agent that is about to be revoked gives its budget to another one, which goes on.',
+    functions: [
+      {
+        file: sql('identity/keys_below'),
+        text: "update access_key k set status = 'revoked'",
+        by: 'update access_key k set status = k.status',
+      },
+      { file: sql('spending/path_state'), text: "k.status <> 'revoked' and ", by: '' },
+      {
+        file: sql('spending/path_exceeded'),
+        text: "if p.status <> 'active' then",
+        by: "if p.status = 'paused' then",
       },
     ],
   },
@@ -75,12 +103,20 @@ export const spendingMutants: readonly Mutant[] = [
   },
   {
     name: 'approval-used-again',
-    attack: 'An approval of one call lets another pass.',
+    attack:
+      'An approval is good for any number of calls: two windows that approve at once send the money twice.',
     functions: [
       {
         file: sql('spending/spend_record'),
         text: "update approval a set used_by = q.decision where a.id = q.approval and a.status = 'approved';",
         by: 'null;',
+      },
+      {
+        file: decide,
+        text: ` and i.fingerprint = excluded.fingerprint
+        and exists (select 1 from decision d where d.id = i.decision_id and (d.verdict = 'approval_required'
+          or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval));`,
+        by: ' and i.fingerprint = excluded.fingerprint;',
       },
     ],
   },
@@ -108,7 +144,19 @@ export const spendingMutants: readonly Mutant[] = [
   },
   {
     name: 'signature-used-again',
-    attack: 'A signature of one transfer is booked as two.',
+    attack: 'A signature of one transfer sends two, each under a key of idempotency of its own.',
+    edits: [
+      {
+        file: 'src/rails/wallets/transfers/send-transfer.ts',
+        text: "const id = intent?.transferId ?? newId('tx', at)",
+        by: "const id = newId('tx', at)",
+      },
+      {
+        file: 'src/rails/wallets/transfers/authorize-transfer.ts',
+        text: "if (intent.usedAt !== null) throw buildRejection('This intent was already used.', key)",
+        by: '',
+      },
+    ],
     functions: [
       {
         file: sql('wallets/transfer_insert'),
@@ -120,7 +168,14 @@ export const spendingMutants: readonly Mutant[] = [
   {
     name: 'balance-below-zero',
     attack: 'An account spends money that it does not have.',
-    functions: [{ file: sql('ledger/balance_change'), text: ' and b.units + v_change >= 0;', by: ';' }],
+    functions: [
+      { file: sql('ledger/balance_change'), text: ' and b.units + v_change >= 0;', by: ';' },
+      {
+        file: sql('ledger/balance_change'),
+        text: '  available_units := null;\nend $$;',
+        by: '  available_units := null;\nend $$;\nalter table balance drop constraint balance_units_check;',
+      },
+    ],
   },
   {
     name: 'transactions-are-none',
@@ -153,6 +208,65 @@ export const spendingMutants: readonly Mutant[] = [
         text: 'cancelStoppedOrders({ ...context, database }, account.id)',
         by: 'cancelStoppedOrders(context, account.id)',
       },
+    ],
+  },
+  {
+    name: 'approval-passes-budgets',
+    attack:
+      'An owner approves what a key asks, and the call runs although the day of the key is used up meanwhile.',
+    functions: [
+      {
+        file: decide,
+        text: `(q.approval is null
+    or not approval_overrules(q.approval, q.account, q.key, q.operation, q.fingerprint, o.violations))`,
+        by: 'q.approval is null',
+      },
+    ],
+  },
+  {
+    name: 'approval-of-strangers',
+    attack: "Anybody with an account approves the calls of another's keys.",
+    edits: [
+      {
+        file: 'src/books/approvals/approvals.ts',
+        text: `    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'pending')`,
+        by: `    .where('id', '=', id)
+    .where('status', '=', 'pending')`,
+      },
+    ],
+  },
+  {
+    name: 'idempotency-of-strangers',
+    attack: "One account's key of idempotency stops or answers the call of another.",
+    functions: [
+      { file: decide, text: '  o.replayed := false;', by: "  q.principal := '';\n  o.replayed := false;" },
+    ],
+  },
+  {
+    name: 'signature-of-other-terms',
+    attack: 'The signature of a transfer of one cent sends another amount, or to another address.',
+    edits: [
+      {
+        file: 'src/rails/wallets/transfers/authorize-transfer.ts',
+        text: 'if (intent.payoutId !== payoutId || !isSame(intent.transfer, transfer))',
+        by: 'if (intent.payoutId !== payoutId)',
+      },
+      {
+        file: 'src/rails/wallets/transfers/authorize-transfer.ts',
+        text: 'if (hash !== intent.operationHash)',
+        by: "if (hash === '')",
+      },
+    ],
+  },
+  {
+    name: 'lock-ignored',
+    attack: 'A thief of an open session spends after its owner has locked the account.',
+    functions: [{ file: decide, text: "where a.id = q.account and a.status = 'locked'", by: 'where false' }],
+    edits: [
+      { file: 'src/people/identity/accounts.ts', text: "if (account.status === 'locked')", by: 'if (false)' },
+      { file: 'src/kernel/standing.ts', text: "if (status === 'locked')", by: 'if (false)' },
     ],
   },
 ]

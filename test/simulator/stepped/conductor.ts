@@ -21,6 +21,8 @@ import {
 } from './pauses.ts'
 
 const SESSIONS = 3
+/** Of each session: a task may read beside its own transaction. */
+const CONNECTIONS = 2
 /** How probably the session that ran goes on: a seed draws one, so that long and short stretches both occur. */
 const STICKINESS = [0, 0.5, 0.8, 0.95] as const
 /** A session that waits for an outsider, such as the autovacuum, is not in a deadlock: it is looked at again. */
@@ -76,7 +78,9 @@ export async function openConductor({ url, name }: Pick<TestDatabase, 'url' | 'n
   const pauses = await installPauses(client, SESSIONS)
   const database = await openPostgres({ url, poolSize: 2 })
   const sessions = await Promise.all(
-    Array.from({ length: SESSIONS }, (_, session) => openPostgres({ url: urlOf(url, session), poolSize: 2 })),
+    Array.from({ length: SESSIONS }, (_, session) =>
+      openPostgres({ url: urlOf(url, session), poolSize: CONNECTIONS }),
+    ),
   )
   return {
     database,
@@ -146,7 +150,10 @@ async function conduct(
     // The session that is left has no other to interleave with.
     await client.query('select pg_advisory_unlock_all()')
   }
-  return { trace, answers: await Promise.all(answers), isDeadlocked }
+  const ended = { trace, answers: await Promise.all(answers), isDeadlocked }
+  // A cancellation that reaches a session as its pause ends leaves it that pause's lock, for which the next run would wait.
+  if (isDeadlocked) await Promise.all(sessions.map(unlockAll))
+  return ended
 }
 
 /** Steps sessions until at most one is left. @returns whether they waited for each other in a circle. */
@@ -279,6 +286,12 @@ async function cancelDeadlocked(
     where datname = current_database() and application_name like 'stepped%' and wait_event_type = 'Lock'`,
   )
   return true
+}
+
+/** On each connection: calls at once are on different ones. */
+async function unlockAll(session: Database): Promise<void> {
+  const unlock = { name: 'stepped_unlock', text: 'select pg_advisory_unlock_all()' }
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => session.call(unlock, [])))
 }
 
 async function pause(connection: Pick<Connection, 'call'>): Promise<void> {

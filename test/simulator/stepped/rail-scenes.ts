@@ -96,6 +96,7 @@ function buildPayment(id: string): NewPayment {
   return {
     ...{ id, chain: place, network: place, token: '0xa', payer: '0xb', pay_to: '0xc', nonce: `0x${id}` },
     ...{ since_block: null, identifier: null, request: 'request', signature_hash: id, operation: 'x402.fx' },
+    scheme: 'exact',
     ...{ receipt_header: 'X-PAYMENT-RESPONSE', asset: 'USDC', units: 60n, answer: {} },
     valid_before: new Date(noon.getTime() + 300_000),
   }

@@ -341,7 +341,7 @@ describe('a replay', () => {
   })
 
   it('resets counters daily, applies the new-payee cool-down, and does not count reversals', () => {
-    const plain = { isApproved: false, beside: [] }
+    const plain = { isApproved: false, amount: '10', beside: [] }
     const past = [
       { id: 'a', at: at(1), spend: spend(10_000_000n), was: 'allow' as const, isReturned: false, ...plain },
       { id: 'b', at: at(3), spend: spend(10_000_000n), was: 'allow' as const, isReturned: true, ...plain },

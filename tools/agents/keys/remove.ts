@@ -5,6 +5,7 @@ import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { ownedKinds, revokeKey } from '../../../src/people/identity/keys/owned-keys.ts'
 import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { endStoppedCards } from '../../../src/rails/cards/single-use.ts'
 import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
@@ -27,6 +28,9 @@ export default defineTool({
     if (!(await revokeKey(context.database, { ...owned, id })))
       throw new Failure('not_found', 'You have no such agent.')
     context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, owned.accountId))
+    context.afterCommit((database) =>
+      endStoppedCards(database, { accountId: owned.accountId, at: context.now }),
+    )
     await sendSecurityNotice(context, {
       accountId: owned.accountId,
       notice: 'agent_revoked',

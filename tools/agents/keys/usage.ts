@@ -1,12 +1,17 @@
 import { z } from 'zod'
 import { storedPolicy } from '../../../policies/policy.ts'
+import { pathLimit, readPathLimits } from '../../../src/books/spending/path-limits.ts'
 import {
   pastUsage,
   readUsageBreakdown,
+  readUsageByChild,
+  readUsageByTask,
   showUsage,
+  spent,
   usageBreakdown,
   usageView,
 } from '../../../src/books/spending/usage.ts'
+import { untrustedText } from '../../../src/core/base/untrusted-text.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { requirePerson } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -22,10 +27,20 @@ export default defineTool({
   route: 'GET /api/agents/keys/{id}/usage',
   who: 'person',
   effect: 'read',
-  input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
+  input: z.strictObject({
+    id: z.string().max(64).describe('`agentId`: `key_…`'),
+    by: z
+      .enum(['task', 'child'])
+      .optional()
+      .describe('Adds `tasks`, of the last 30 days, or `children`, since they began.'),
+  }),
   output: z.strictObject({
     agentId: z.string().describe('`key_…`'),
     usage: usageView.describe('Usage today, this week and this month (UTC).'),
+    limits: z
+      .array(pathLimit)
+      .optional()
+      .describe('Of a delegated key: what is left of each budget on its path.'),
     days: z
       .array(
         z.strictObject({
@@ -36,10 +51,18 @@ export default defineTool({
       )
       .describe('Days with spends, newest first.'),
     ...usageBreakdown,
+    tasks: z
+      .array(z.strictObject({ task: untrustedText('Label of the task.'), ...spent }))
+      .optional()
+      .describe('What the key and those below it spent for each task, the most first.'),
+    children: z
+      .array(z.strictObject({ agentId: z.string().describe('`key_…`'), ...spent }))
+      .optional()
+      .describe('What each key that it delegated to has spent, with those below it.'),
   }),
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
-  run: async (context, { id }) => {
+  run: async (context, { id, by }) => {
     const { database, now } = context
     const kinds = [...agentKinds, ...developerKinds]
     const owned = { accountId: requirePerson(context).account.id, kinds }
@@ -49,8 +72,15 @@ export default defineTool({
     return {
       agentId: key.id,
       usage: await showUsage(database, { keyId: key.id, policy }, now),
+      ...(key.delegation !== undefined && { limits: await readPathLimits(database, key, now) }),
       days: await pastUsage(database, key.id, now),
       ...(await readUsageBreakdown(database, { accountId: owned.accountId, keyId: key.id }, now)),
+      ...(by === 'task' && {
+        tasks: await readUsageByTask(database, { accountId: owned.accountId, keyId: key.id }, now),
+      }),
+      ...(by === 'child' && {
+        children: await readUsageByChild(database, { accountId: owned.accountId, keyId: key.id }),
+      }),
     }
   },
 })

@@ -5,6 +5,7 @@ import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { developerKinds, revokeKey } from '../../../src/people/identity/keys/owned-keys.ts'
 import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
+import { endStoppedCards } from '../../../src/rails/cards/single-use.ts'
 import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
@@ -28,6 +29,9 @@ export default defineTool({
         hint: 'GET /api/developer/keys lists the unrevoked keys.',
       })
     context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, owned.accountId))
+    context.afterCommit((database) =>
+      endStoppedCards(database, { accountId: owned.accountId, at: context.now }),
+    )
     await sendSecurityNotice(context, {
       accountId: owned.accountId,
       notice: 'api_key_revoked',

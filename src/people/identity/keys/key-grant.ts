@@ -7,21 +7,21 @@ import { isEd25519PublicKey } from './agent-keys.ts'
 
 const scopeNames: readonly Scope[] = Object.keys(scopes).filter((name): name is Scope => name in scopes)
 
+/** An agent’s public key as a JWK. */
+export const publicJwk = z
+  .strictObject({
+    kty: z.literal('OKP'),
+    crv: z.literal('Ed25519'),
+    x: z.string().max(64),
+    kid: z.string().max(256).optional(),
+    alg: z.string().max(32).optional(),
+    use: z.string().max(32).optional(),
+  })
+  .describe('JWK, RFC 8037.')
+
 /** An agent’s public key, as its 32 bytes in base64url. */
 export const agentPublicKey = z
-  .union([
-    z
-      .strictObject({
-        kty: z.literal('OKP'),
-        crv: z.literal('Ed25519'),
-        x: z.string().max(64),
-        kid: z.string().max(256).optional(),
-        alg: z.string().max(32).optional(),
-        use: z.string().max(32).optional(),
-      })
-      .describe('JWK, RFC 8037.'),
-    z.string().max(64).describe('The 32 bytes as base64url.'),
-  ])
+  .union([publicJwk, z.string().max(64).describe('The 32 bytes as base64url.')])
   .transform((key) => (typeof key === 'string' ? key : key.x))
   .refine(isEd25519PublicKey, {
     error: 'must be an Ed25519 public key: a JWK (OKP) or 32 bytes as base64url',

@@ -1,16 +1,18 @@
 /** Verifies agents' signed requests. @see https://www.rfc-editor.org/rfc/rfc9421 */
-import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { promisify } from 'node:util'
+import type { KeyObject } from 'node:crypto'
 import { isSignatureError, verifySignature } from 'http-message-sig'
 import { LRUCache } from 'lru-cache'
 import { listOriginNames, matchOriginName } from '../../../core/base/origins.ts'
-import type { Principal } from '../../../core/base/principal.ts'
+import type { Account, Principal } from '../../../core/base/principal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { requireUnlocked } from '../accounts.ts'
 import { authenticateKey, findKey } from '../store.ts'
 import { fitsDigest } from './content-digest.ts'
-import { COMPONENTS, MAX_SIGNATURE_SECONDS, TAG } from './sign-request.ts'
+import { delegationInvalid } from './delegation-chain.ts'
+import { importPublicKey, verifyEd25519 } from './ed25519.ts'
+import { type OfflineDependencies, presentChain } from './offline-delegations.ts'
+import { COMPONENTS, MAX_SIGNATURE_SECONDS, OPTIONAL_COMPONENTS, TAG } from './sign-request.ts'
 import { computeThumbprint } from './thumbprint.ts'
 
 /** A raw request: the unmodified target and all header lines, in order. */
@@ -30,47 +32,51 @@ const NONCE_MARGIN_SECONDS = 600
 const MIN_NONCE_LENGTH = 16
 const MAX_NONCE_LENGTH = 256
 
-// The callback form runs on the thread pool, so verification uses all cores.
-const verifyEd25519 = promisify(
-  (
-    key: KeyObject,
-    data: Uint8Array,
-    signature: Uint8Array,
-    done: (error: Error | null, isValid: boolean) => void,
-  ) => verify(null, data, key, signature, done),
-)
 /** Public keys by thumbprint, their own hash, so that they are never stale. The key's state is read for every request. */
 const publicKeys = new LRUCache<string, KeyObject>({ max: 10_000 })
 
 /** @throws Failure `unknown_key`. */
 async function findPublicKey(database: Connection, thumbprint: string): Promise<KeyObject> {
+  const cached = publicKeys.get(thumbprint)
+  if (cached !== undefined) return cached
   const x = (await findKey(database, { thumbprint }))?.key.publicKey
   if (x === undefined || x === null || computeThumbprint(x) !== thumbprint) throw unknownKey()
-  const known = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })
+  const known = importPublicKey(x)
   publicKeys.set(thumbprint, known)
   return known
 }
 
+/** Finds the key that a signature names. @throws Failure. */
+type FindKey = (keyId: string) => Promise<KeyObject>
+
 /**
- * Authenticates a signed request: digest, signature, times and nonce. The nonce is consumed last. @param origin
- * configured origin: `@authority` must be one of its names, whatever the Host header says.
- * @throws Failure `digest_mismatch`, `unknown_key`, `signature_invalid`, `signature_expired`, `signature_replayed`, `account_locked`.
+ * Authenticates a signed request: digest, signature, times and nonce. The nonce is consumed last. Keys of a chain of delegations
+ * that comes with the request are made before it. `@authority` must be one of the origin's names, whatever the Host header says.
+ * @throws Failure `digest_mismatch`, `unknown_key`, `signature_invalid`, `signature_expired`, `signature_replayed`, `account_locked`;
+ * with a chain also `delegation_invalid`, `conflict`, `insufficient_scope`, `policy_denied`.
  */
 export async function authenticateSignature(
-  { database, origin }: { database: Connection; origin: string },
+  dependencies: OfflineDependencies,
   request: RawRequest,
   now: Date,
 ): Promise<Principal> {
+  const { database, origin } = dependencies
   const digest = findHeader(request, 'content-digest')
   if (digest !== undefined && !fitsDigest(digest, request.body))
     throw new Failure('digest_mismatch', 'The body does not match its Content-Digest.', {
       hint: 'Compute Content-Digest (sha-256 or sha-512) over exactly the bytes that are sent.',
     })
-  const { expires, nonce, thumbprint, ...times } = await verifyByAnyName(database, origin, request)
+  const field = findHeader(request, 'bursar-delegation')
+  const chain = field === undefined ? undefined : presentChain(dependencies, field, now)
+  const findSigner: FindKey = chain?.findKey ?? ((keyId) => findPublicKey(database, keyId))
+  const { expires, nonce, thumbprint, ...times } = await verifyByAnyName(findSigner, origin, request)
   requireCurrent({ expires, ...times }, now)
+  await chain?.settle()
   const nonceExpiresAt = new Date((expires + NONCE_MARGIN_SECONDS) * 1000)
   const found = await authenticateKey(database, { thumbprint, nonce, nonceExpiresAt }, now)
-  if (found === undefined || (found.key.expiresAt !== null && found.key.expiresAt <= now)) throw unknownKey()
+  const isExpired = found !== undefined && found.key.expiresAt !== null && found.key.expiresAt <= now
+  if (chain !== undefined) requireGiven(found, isExpired)
+  if (found === undefined || isExpired) throw unknownKey()
   requireUnlocked(found.account)
   if (!found.isNonceNew)
     throw new Failure('signature_replayed', 'This signature was already used.', {
@@ -82,6 +88,14 @@ export async function authenticateSignature(
     key: found.key,
     nonce: { value: nonce, expiresAt: nonceExpiresAt },
   }
+}
+
+/** @throws Failure `delegation_invalid` where a key of the chain has ended since the chain was first used. */
+function requireGiven(found: { readonly account: Account } | undefined, isExpired: boolean): void {
+  if (found === undefined) throw delegationInvalid('revoked', null, 'has a revoked key')
+  if (isExpired) throw delegationInvalid('expired', null, 'has ended')
+  if (found.account.status === 'locked')
+    throw delegationInvalid('unknown_parent', 0, 'is of a key that is not registered here')
 }
 
 interface SignatureTimes {
@@ -97,17 +111,17 @@ interface VerifiedSignature extends SignatureTimes {
 
 /** Verifies with the origin name of the Host header first, then with its aliases. */
 async function verifyByAnyName(
-  database: Connection,
+  findSigner: FindKey,
   origin: string,
   request: RawRequest,
 ): Promise<VerifiedSignature> {
   const used = matchOriginName(origin, findHeader(request, 'host'))
   const others = listOriginNames(origin).filter((name) => name !== used)
   try {
-    return await verifyMessage(database, used, request)
+    return await verifyMessage(findSigner, used, request)
   } catch (error) {
     for (const name of others) {
-      const verified = await verifyMessage(database, name, request).catch(() => undefined)
+      const verified = await verifyMessage(findSigner, name, request).catch(() => undefined)
       if (verified !== undefined) return verified
     }
     throw error
@@ -115,7 +129,7 @@ async function verifyByAnyName(
 }
 
 async function verifyMessage(
-  database: Connection,
+  findSigner: FindKey,
   origin: string,
   request: RawRequest,
 ): Promise<VerifiedSignature> {
@@ -139,7 +153,7 @@ async function verifyMessage(
         },
         resolveVerifier: async ({ parameters: { keyid = '' } }) => {
           thumbprint = keyid
-          const key = publicKeys.get(keyid) ?? (await findPublicKey(database, keyid))
+          const key = await findSigner(keyid)
           return { algorithm: 'ed25519', verify: (data, signature) => verifyEd25519(key, data, signature) }
         },
       },
@@ -160,11 +174,10 @@ async function verifyMessage(
 
 function requiredComponents(request: RawRequest): string[] {
   const hasBody = request.body.length > 0 || findHeader(request, 'content-digest') !== undefined
-  const hasIdempotencyKey = findHeader(request, 'idempotency-key') !== undefined
   return [
     ...COMPONENTS,
     ...(hasBody ? ['content-digest'] : []),
-    ...(hasIdempotencyKey ? ['idempotency-key'] : []),
+    ...OPTIONAL_COMPONENTS.filter((name) => findHeader(request, name) !== undefined),
   ]
 }
 
@@ -200,6 +213,6 @@ function invalid(why: string, origin?: string): Failure {
   const named = origin === undefined ? '' : ` ("${new URL(origin).host}" here)`
   const url = origin === undefined ? '' : ` with --url ${origin}, this gateway's PUBLIC_ORIGIN,`
   return new Failure('signature_invalid', `The request signature is not valid: ${why}.`, {
-    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and idempotency-key when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" and "bursar mcp"${url} sign for you.`,
+    hint: `Cover @method, @authority${named}, @path, @query, with a body content-digest, and ${OPTIONAL_COMPONENTS.join(', ')} when sent; parameters created, expires, nonce, keyid, tag="${TAG}". "bursar agent call" and "bursar mcp"${url} sign for you.`,
   })
 }

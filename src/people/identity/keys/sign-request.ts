@@ -14,9 +14,14 @@ export const MAX_SIGNATURE_SECONDS = 300
 /** Components covered by every signature. */
 export const COMPONENTS = ['@method', '@authority', '@path', '@query'] as const
 
+/** Fields that a signature covers when they are sent. */
+export const OPTIONAL_COMPONENTS = ['idempotency-key', 'bursar-delegation', 'bursar-task'] as const
+
+/** @property delegation chain of signed delegations, root first, that made the key: it is sent with every request. */
 export interface SigningKey {
   readonly keyId: string
   readonly privateKey: KeyObject
+  readonly delegation?: string | undefined
 }
 
 /** Builds the signature headers of a request. @param origin gateway origin. @param at signing time. */
@@ -41,6 +46,7 @@ export async function signRequest(
   const headers: Record<string, string> = {
     ...(body === null ? {} : { 'content-digest': contentDigest(body) }),
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+    ...(key.delegation === undefined ? {} : { 'bursar-delegation': key.delegation }),
   }
   const created = Math.floor(at.getTime() / 1000)
   const fields = Object.entries(headers).map(([name, value]) => ({ name, value }))

@@ -8,8 +8,10 @@ import {
   type Carrier,
   type ExpectedPayment,
   isProvedBy,
+  isUptoProvedBy,
   type PaymentOutcome,
   paymentOutcome,
+  uptoPaymentOutcome,
 } from '../../../books/evidence/payment-outcome.ts'
 import { transactionMark } from '../../../books/evidence/transaction-mark.ts'
 import type { Clock } from '../../../core/base/clock.ts'
@@ -33,7 +35,7 @@ const EXPIRED = 'authorization_expired_unused'
 const DISPLACED = 'authorization_used_otherwise_or_canceled'
 
 export interface PaymentEvidenceDependencies {
-  readonly chain: Pick<Chain, 'authorizationState' | 'transaction'>
+  readonly chain: Pick<Chain, 'authorizationState' | 'permitState' | 'transaction'>
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
@@ -89,9 +91,11 @@ export async function readOutcome(
     payment.since_block === null
       ? { mark: transactionMark(settings.dataKey, payment.id) }
       : { sinceBlock: payment.since_block }
-  if (transactionHash !== null && (await isProvedBy(chain, expected, { carrier, transactionHash })))
+  const isUpto = payment.scheme === 'upto'
+  const prove = isUpto ? isUptoProvedBy : isProvedBy
+  if (transactionHash !== null && (await prove(chain, expected, { carrier, transactionHash })))
     return { status: 'paid', transactionHash }
-  return paymentOutcome(chain, expected, carrier)
+  return isUpto ? uptoPaymentOutcome(chain, expected, carrier) : paymentOutcome(chain, expected, carrier)
 }
 
 function toExpected({

@@ -25,6 +25,7 @@ export type NewPayment = PaymentKey &
     | 'signature_hash'
     | 'operation'
     | 'network'
+    | 'scheme'
     | 'receipt_header'
     | 'asset'
     | 'units'
@@ -36,8 +37,8 @@ const begin: Statement = {
   name: 'payment_begin',
   text: `
     insert into payment (id, chain, token, payer, nonce, identifier, request, signature_hash, operation, network,
-      receipt_header, asset, units, answer, valid_before, pay_to, since_block, created_at, sent_at, updated_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, $18)
+      receipt_header, asset, units, answer, valid_before, pay_to, since_block, created_at, sent_at, updated_at, scheme)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $18, $18, $19)
     on conflict do nothing returning id`,
 }
 
@@ -70,6 +71,7 @@ export async function insertPayment(database: Connection, payment: NewPayment, a
     payment.pay_to,
     payment.since_block,
     at,
+    payment.scheme,
   ])
   return rows.length === 1
 }

@@ -7,8 +7,10 @@ import type { SettleResponse, VerifyResponse } from '@x402/core/types'
 
 export interface Attempt {
   readonly id: string
-  /** Price in smallest units. */
+  /** What is charged, in smallest units. */
   readonly units: bigint
+  /** Amount of the payment, in smallest units: what is charged, or of `upto` the most that could be. */
+  readonly agreed: bigint
   readonly deliver: () => Promise<Record<string, unknown>>
   /** Called with the hash as soon as this process has broadcast a transaction. */
   readonly onTransaction: (transaction: string) => void
@@ -29,7 +31,7 @@ export interface Attempt {
 
 export interface Attempts {
   begin(
-    parts: Pick<Attempt, 'id' | 'units' | 'deliver' | 'onTransaction'>,
+    parts: Pick<Attempt, 'id' | 'units' | 'agreed' | 'deliver' | 'onTransaction'>,
     work: (attempt: Attempt) => Promise<Response>,
   ): Promise<{ readonly attempt: Attempt; readonly response: Response }>
   /** Runs work for an attempt whose id arrived over the private listener. */

@@ -2,7 +2,7 @@
 import { buildExtensions } from './extensions.ts'
 import type { Lock } from './lock.ts'
 import type { ChallengeOutcome } from './sale.ts'
-import { requirementV1, requirementV2, type Terms } from './terms.ts'
+import { requirementsV2, requirementV1, type Terms } from './terms.ts'
 
 /**
  * Builds a challenge. @param reason x402 error text. @param lock lock of the offer; null when nothing can be offered.
@@ -17,7 +17,7 @@ export function createChallenge(
   const [{ resource: url, description, mimeType }] = offered
   const acceptsV1 = JSON.stringify(offered.map(requirementV1).filter((requirement) => requirement !== null))
   const resource = { url, description, mimeType }
-  const fixed = JSON.stringify({ resource, accepts: offered.map(requirementV2) }).slice(1, -1)
+  const fixed = JSON.stringify({ resource, accepts: offered.flatMap(requirementsV2) }).slice(1, -1)
   const extensions = JSON.stringify(buildExtensions(example)).slice(1, -1)
   return (reason, lock) => {
     const error = JSON.stringify(reason)

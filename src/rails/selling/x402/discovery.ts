@@ -1,6 +1,6 @@
 /** Discovery document at `/.well-known/x402` for crawlers. @see https://docs.x402.org/extensions/bazaar */
 import { buildExtensions } from './extensions.ts'
-import { requirementV2, type Terms } from './terms.ts'
+import { requirementsV2, type Terms } from './terms.ts'
 
 /** @param offered terms on each chain, the default first. @param example a valid query for the resource. */
 export function buildDiscovery(
@@ -20,7 +20,7 @@ export function buildDiscovery(
         method: 'GET',
         description,
         mimeType,
-        accepts: offered.map(requirementV2),
+        accepts: offered.flatMap(requirementsV2),
         extensions: { bazaar },
       },
     ],

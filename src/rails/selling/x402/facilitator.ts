@@ -5,9 +5,15 @@ import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/
 import { toFacilitatorEvmSigner } from '@x402/evm'
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
+import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
 import { concat } from 'viem'
 import type { Clock } from '../../../core/base/clock.ts'
-import type { ContractCall, EvmSigner, Hex } from '../../../providers/chain/port.ts'
+import {
+  type ContractCall,
+  type EvmSigner,
+  type Hex,
+  isUnknownBroadcast,
+} from '../../../providers/chain/port.ts'
 import type { Attempt, Attempts } from './attempt.ts'
 import { isConnectionError, isRefusedConnection, withTimeLimit } from './connection-errors.ts'
 import { createFacilitatorHeaders, type FacilitatorKey } from './facilitator-token.ts'
@@ -38,7 +44,7 @@ export function createFacilitator(parts: {
   readonly deriveMark: (id: string) => Hex
 }): FacilitatorClient {
   const { signer, terms, url, key, clock, attempts, deriveMark } = parts
-  const { network } = terms
+  const { network, uptoFacilitator } = terms
   const inner =
     url === null
       ? inProcess(watchedSigner(signer, terms, { attempts, deriveMark }), terms)
@@ -69,6 +75,16 @@ export function createFacilitator(parts: {
     getSupported: async () => ({
       kinds: [
         { x402Version: 2, scheme: 'exact', network: network.v2 },
+        ...(uptoFacilitator === null
+          ? []
+          : [
+              {
+                x402Version: 2,
+                scheme: 'upto',
+                network: network.v2,
+                extra: { facilitatorAddress: uptoFacilitator },
+              },
+            ]),
         // The types allow CAIP-2 networks only; kinds of version 1 use the v1 name.
         ...(network.v1 === null
           ? []
@@ -96,9 +112,10 @@ async function settleOnce(
   }
 }
 
-function inProcess(signer: EvmSigner, { network }: Terms): Checker {
+function inProcess(signer: EvmSigner, { network, uptoFacilitator }: Terms): Checker {
   const watched = toFacilitatorEvmSigner(signer, { confirmationTimeoutMs: RECEIPT_MS })
   const facilitator = new x402Facilitator().register(network.v2, new ExactEvmScheme(watched))
+  if (uptoFacilitator !== null) facilitator.register(network.v2, new UptoEvmScheme(watched))
   if (network.v1 !== null)
     // The types allow CAIP-2 networks only; version 1 look-ups use the v1 name.
     facilitator.registerV1(network.v1 as `${string}:${string}`, new ExactEvmSchemeV1(watched))
@@ -137,7 +154,9 @@ function watchedSigner(
         attempt.onTransaction(transaction)
         return transaction
       } catch (error) {
-        if (isRefusedConnection(error)) attempt.isUnreachable = true
+        // First: its cause may be a refused connection of the second request, or no connection error at all.
+        if (isUnknownBroadcast(error)) attempt.isUnknown = true
+        else if (isRefusedConnection(error)) attempt.isUnreachable = true
         else if (isConnectionError(error)) attempt.isUnknown = true
         throw error
       }

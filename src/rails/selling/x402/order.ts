@@ -38,7 +38,7 @@ export function requireSamePayment(order: Order, row: StoredPayment, isSameAutho
   })
 }
 
-/** Identifies an authorization: EIP-3009 allows each nonce once. Lower case. */
+/** Identifies an authorization: EIP-3009 and Permit2 allow each nonce once. Lower case. */
 export function toPaymentKey({ chain, token }: PaymentTarget, { transfer }: Order) {
   const { from, nonce } = transfer.authorization
   return {
@@ -77,6 +77,7 @@ export function buildNewPayment(
     signature_hash: hashSignature(order),
     operation: parts.operation,
     network: payment.network,
+    scheme: payment.permit === null ? 'exact' : 'upto',
     receipt_header: receiptHeaders[payment.generation],
     asset: 'USDC',
     units,

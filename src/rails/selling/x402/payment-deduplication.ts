@@ -217,7 +217,10 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
   }
 
   /** Runs the payment through the stock middleware of its generation. */
-  async function run({ payment }: Order, { id, units, answer }: StoredPayment): Promise<SettlementAttempt> {
+  async function run(
+    { payment, transfer }: Order,
+    { id, units, answer }: StoredPayment,
+  ): Promise<SettlementAttempt> {
     let cancelRecording: Cancel | undefined
     const onTransaction = (transaction: string) => {
       cancelRecording = timers.after(NOTE_MS, () => {
@@ -227,7 +230,9 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       })
     }
     const deliver = async () => answer
-    const { attempt, response } = await attempts.begin({ id, units, deliver, onTransaction }, () =>
+    // Of `upto`, the terms' maximum: the payment was compared with it before.
+    const agreed = payment.permit === null ? units : BigInt(transfer.authorization.value)
+    const { attempt, response } = await attempts.begin({ id, units, agreed, deliver, onTransaction }, () =>
       stock(payment),
     )
     const taken = toSettlementAttempt(attempt, payment, response)

@@ -5,7 +5,8 @@ import { Failure } from '../../../core/failures/failure.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import { echoedPaymentExtensions } from './extensions.ts'
 import type { Generation, SentPayment } from './sale.ts'
-import { requirementV2, type Terms } from './terms.ts'
+import { permitMismatch, type SignedPermit, signedPermit, toTransfer } from './signed-permit.ts'
+import { requirementUpto, requirementV2, type Terms } from './terms.ts'
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
 const wholeNumber = z.string().regex(/^\d{1,78}$/)
@@ -52,8 +53,10 @@ export interface Payment {
   readonly network: string
   /** Terms that a v2 client states as accepted; null for v1. */
   readonly accepted: { readonly amount?: string; readonly asset?: string; readonly payTo?: string } | null
-  /** The signed EIP-3009 transfer; null for other payment schemes, which are never accepted. */
+  /** The signed EIP-3009 transfer, or the same of an `upto` payment; null for other payment schemes, which are never accepted. */
   readonly transfer: z.output<typeof signedTransfer> | null
+  /** The signed Permit2 transfer of an `upto` payment; null for others. */
+  readonly permit: SignedPermit | null
   /** Client-chosen payment identifier. */
   readonly identifier: string | null
   /** Token of the quote lock. */
@@ -109,19 +112,30 @@ function parseEnvelope<Envelope>(
 }
 
 function paymentWith(
-  parts: Omit<Payment, 'header' | 'transfer'>,
+  parts: Omit<Payment, 'header' | 'transfer' | 'permit'>,
   payload: unknown,
   buildRefusal: () => Failure,
 ): Payment {
+  const header = headers[parts.generation]
+  if (parts.scheme === 'upto' && parts.generation === 2) {
+    const permit = signedPermit.safeParse(payload)
+    if (!permit.success) throw buildRefusal()
+    return { ...parts, header, transfer: toTransfer(permit.data), permit: permit.data }
+  }
   const isEvm = parts.scheme === 'exact' && !parts.network.startsWith('solana')
   const transfer = signedTransfer.safeParse(payload)
   if (isEvm && !transfer.success) throw buildRefusal()
-  return { ...parts, header: headers[parts.generation], transfer: transfer.data ?? null }
+  return { ...parts, header, transfer: transfer.data ?? null, permit: null }
 }
 
 function undecodable({ generation, place, form }: SentPayment): Failure {
   return new Failure('invalid_request', `${place} is not a valid x402 v${generation} payment.`, {
-    issues: [{ path: place, message: `must be ${form} with a signed EIP-3009 transfer` }],
+    issues: [
+      {
+        path: place,
+        message: `must be ${form} with a signed EIP-3009 transfer, or a Permit2 transfer for \`upto\``,
+      },
+    ],
     hint: 'Create the payment from the 402 challenge with an x402 client.',
   })
 }
@@ -139,12 +153,18 @@ export function chooseNetwork(
  * signature.
  */
 export function paymentMismatch(
-  { generation, scheme, network, transfer, accepted }: Payment,
+  { generation, scheme, network, transfer, permit, accepted }: Payment,
   terms: Terms,
 ): string | undefined {
-  if (scheme !== 'exact') return 'unsupported_scheme'
+  const isUpto = permit !== null && terms.uptoFacilitator !== null
+  if (scheme !== 'exact' && !isUpto) return 'unsupported_scheme'
   if (network !== chooseNetwork({ generation }, terms)) return 'invalid_network'
   if (transfer === null) return 'invalid_payload'
+  if (permit !== null) {
+    const mismatch = permitMismatch(permit, terms)
+    if (mismatch !== undefined) return mismatch
+    return accepted === null || isAccepted(accepted, terms) ? undefined : MISMATCH
+  }
   const { to, value } = transfer.authorization
   if (to.toLowerCase() !== terms.payTo.toLowerCase()) return 'invalid_exact_evm_payload_recipient_mismatch'
   if (BigInt(value) !== terms.units) return 'invalid_exact_evm_payload_authorization_value_mismatch'
@@ -192,10 +212,12 @@ function toHex(text: string): Hex {
 }
 
 /** Encodes the validated payment as a header for the stock middleware. */
-export function encodePayment({ generation, network, transfer }: Payment, terms: Terms): string {
+export function encodePayment({ generation, network, transfer, permit }: Payment, terms: Terms): string {
   const envelope =
-    generation === 1
-      ? { x402Version: 1, scheme: 'exact', network, payload: transfer }
-      : { x402Version: 2, accepted: requirementV2(terms), payload: transfer }
+    permit !== null
+      ? { x402Version: 2, accepted: requirementUpto(terms), payload: permit }
+      : generation === 1
+        ? { x402Version: 1, scheme: 'exact', network, payload: transfer }
+        : { x402Version: 2, accepted: requirementV2(terms), payload: transfer }
   return Buffer.from(JSON.stringify(envelope)).toString('base64')
 }

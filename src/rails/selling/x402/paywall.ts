@@ -30,11 +30,14 @@ export interface Paywall extends ListedSeller {
 export interface PaywallParts extends TillParts {
   readonly example: Readonly<Record<string, string>>
   readonly pollPath: string
+  /** What an answer costs by `upto`, at most the maximum; the maximum by default. */
+  readonly metered?: (answer: Readonly<Record<string, unknown>>, maximum: bigint) => bigint
 }
 
 /** Creates the paywall of one path. @throws Error when the configuration is not supported. */
 export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   const { chains, clock, log, dataKey, example, pollPath } = parts
+  const { metered = (_answer, maximum) => maximum } = parts
   const till = await openTill(parts, chains.all[0])
   const { units: price } = till.terms
   const buildOffers = (more: readonly Till[]) => {
@@ -103,7 +106,8 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
       )
     const offer = locked ?? (await offerAt(units, deliver))
     if ('thrown' in offer) return answerFromEarlierPayment(paid, order, () => Promise.reject(offer.thrown))
-    const outcome = await paid.payments.take(order, offer)
+    const taken = payment.permit === null ? offer : { ...offer, units: metered(offer.answer, units) }
+    const outcome = await paid.payments.take(order, taken)
     const { status } = outcome
     const id = status === 'paid' ? outcome.payment.id : outcome.id
     log.info(

@@ -4,7 +4,12 @@
  */
 import type { FacilitatorClient } from '@x402/core/server'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
-import { paymentMiddleware as paymentMiddlewareV2, x402ResourceServer } from '@x402/hono'
+import { UptoEvmScheme } from '@x402/evm/upto/server'
+import {
+  paymentMiddleware as paymentMiddlewareV2,
+  setSettlementOverrides,
+  x402ResourceServer,
+} from '@x402/hono'
 import { type Handler, Hono } from 'hono'
 import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
 import { assetDecimals } from '../../../core/money/money.ts'
@@ -32,10 +37,15 @@ export function mountStockMiddlewares(parts: {
       first === null ? null : new Hono().use(terms.path, middlewareV1(parts, first)).get(terms.path, deliver),
     2: new Hono().use(terms.path, middlewareV2(parts)).get(terms.path, deliver),
   }
+  const metered =
+    terms.uptoFacilitator === null
+      ? null
+      : new Hono().use(terms.path, middlewareUpto(parts)).get(terms.path, createMeteredDelivery(attempts))
   return async (payment) => {
-    const encoded = encodePayment(payment, withPrice(terms, attempts.current().units))
-    const app = apps[payment.generation]
-    if (app === null) throw new Error('A payment of x402 version 1 came in on a chain without it.')
+    const { agreed } = attempts.current()
+    const encoded = encodePayment(payment, withPrice(terms, agreed))
+    const app = payment.permit === null ? apps[payment.generation] : metered
+    if (app === null) throw new Error('A payment came in by a form that its chain does not have.')
     return app.fetch(new Request(terms.resource, { headers: { [payment.header]: encoded } }))
   }
 }
@@ -79,6 +89,33 @@ function middlewareV2({
   const { resource, description, mimeType } = terms
   const route = { accepts, resource, description, mimeType }
   return paymentMiddlewareV2({ [`GET ${terms.path}`]: route }, server)
+}
+
+function middlewareUpto({
+  terms,
+  facilitator,
+  attempts,
+}: {
+  readonly terms: Terms
+  readonly facilitator: FacilitatorClient
+  readonly attempts: Attempts
+}) {
+  const { network, asset, payTo, maxTimeoutSeconds, extra } = requirementV2(terms)
+  const server = new x402ResourceServer(facilitator).register(network, new UptoEvmScheme())
+  // The maximum may come from a quote lock.
+  const price = () => ({ asset, amount: attempts.current().agreed.toString(), extra })
+  const accepts = { scheme: 'upto', network, payTo, maxTimeoutSeconds, price }
+  const { resource, description, mimeType } = terms
+  return paymentMiddlewareV2({ [`GET ${terms.path}`]: { accepts, resource, description, mimeType } }, server)
+}
+
+/** Delivers, and says how much of the maximum is taken. */
+function createMeteredDelivery(attempts: Attempts): Handler {
+  const deliver = createDelivery(attempts)
+  return (c, next) => {
+    setSettlementOverrides(c, { amount: attempts.current().units.toString() })
+    return deliver(c, next)
+  }
 }
 
 /** The middlewares settle only if this responds with a status below 400. */

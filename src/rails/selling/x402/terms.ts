@@ -20,6 +20,8 @@ export interface Terms {
   readonly asset: Address
   readonly payTo: Address
   readonly units: bigint
+  /** Who settles payments by `upto`, which are at most the price; null: they are not taken. */
+  readonly uptoFacilitator: Address | null
   /** The price as a decimal string. */
   readonly price: string
   readonly path: string
@@ -39,11 +41,14 @@ export interface TermsInput {
   readonly path: string
   readonly description: string
   readonly mimeType?: string
+  /** Null by default. */
+  readonly uptoFacilitator?: Address | null
 }
 
 /** @throws Error when the price is not in USDC. */
 export function buildTerms(input: TermsInput): Terms {
   const { chain, payTo, price, origin, path, description, mimeType = 'application/json' } = input
+  const { uptoFacilitator = null } = input
   if (price.asset !== 'USDC') throw new Error(`x402 prices must be in USDC, not ${price.asset}`)
   const { protocol, host } = new URL(origin)
   const facts = chainFacts(chain.name)
@@ -53,6 +58,7 @@ export function buildTerms(input: TermsInput): Terms {
     asset: getAddress(chain.tokens.USDC),
     payTo: getAddress(payTo),
     units: price.units,
+    uptoFacilitator,
     price: toDecimal(price),
     path,
     resource: `${protocol.slice(0, -1)}://${host}${path}`,
@@ -98,4 +104,24 @@ export function requirementV2({ network, asset, payTo, units }: Terms) {
     maxTimeoutSeconds: TIMEOUT_SECONDS,
     extra: { ...network.domain },
   }
+}
+
+/**
+ * Requirement of the scheme `upto`: the price is the most that is taken; null where it is not offered.
+ * @see https://github.com/coinbase/x402/blob/main/specs/schemes/upto/scheme_upto_evm.md
+ */
+export function requirementUpto(terms: Terms) {
+  const { network, uptoFacilitator } = terms
+  if (uptoFacilitator === null) return null
+  return {
+    ...requirementV2(terms),
+    scheme: 'upto',
+    extra: { ...network.domain, assetTransferMethod: 'permit2', facilitatorAddress: uptoFacilitator },
+  }
+}
+
+/** What a client of version 2 may choose from, on one chain. */
+export function requirementsV2(terms: Terms) {
+  const upto = requirementUpto(terms)
+  return upto === null ? [requirementV2(terms)] : [requirementV2(terms), upto]
 }

@@ -14,6 +14,7 @@ import type { FacilitatorKey } from './facilitator-token.ts'
 import { isSignedByPayer } from './payment.ts'
 import { createPaymentDeduplication, type PaymentDeduplication } from './payment-deduplication.ts'
 import { type Listen, servePrivately } from './private-facilitator.ts'
+import { isPermitSignedByPayer } from './signed-permit.ts'
 import { mountStockMiddlewares } from './stock.ts'
 import { buildTerms, type Terms, type TermsInput } from './terms.ts'
 
@@ -41,7 +42,9 @@ export interface Till {
 /** Opens the till of a chain. @throws Error when the configuration is not supported. */
 export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
   const { facilitatorUrl, facilitatorKey, clock, dataKey } = parts
-  const terms = buildTerms({ ...parts, chain })
+  // A remote facilitator settles from an address of its own, which it does not tell here.
+  const hasUpto = facilitatorUrl === null && (await chain.uptoSupport()) === 'supported'
+  const terms = buildTerms({ ...parts, chain, uptoFacilitator: hasUpto ? chain.signer.address : null })
   const attempts = createAttempts()
   const facilitator = observeProvider(
     createFacilitator({
@@ -64,7 +67,10 @@ export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
     token: terms.asset,
     settings: { dataKey },
     isRemote: facilitatorUrl !== null,
-    isSigned: ({ transfer }) => isSignedByPayer(chain, terms, transfer),
+    isSigned: ({ payment, transfer }) =>
+      payment.permit === null
+        ? isSignedByPayer(chain, terms, transfer)
+        : isPermitSignedByPayer(chain, payment.permit),
     attempts,
     stock,
   })

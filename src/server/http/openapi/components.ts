@@ -132,6 +132,7 @@ const anywhere: readonly FailureCode[] = [
   'signature_replayed',
   'digest_mismatch',
   'unknown_key',
+  'delegation_invalid',
   'cross_site_request',
   'request_timeout',
   'body_too_large',

@@ -98,7 +98,10 @@ function describeOperation(
     tags: [findTag(path)],
     summary: tool.summary,
     ...describeTool(tool),
-    security: tool.who === 'public' ? [] : [{ credential: tool.scopes }],
+    security:
+      tool.who === 'public'
+        ? []
+        : [{ credential: tool.scopes }, ...(tool.orScopes === null ? [] : [{ credential: tool.orScopes }])],
     parameters: [
       ...parameters,
       ...(takesIdempotencyKey(tool) ? [idempotencyKey] : []),
@@ -129,6 +132,9 @@ function describeOperation(
             schema: components.addNamed(`${typeName}Response`, components.schema(named.output, 'output')),
           },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
+          ...(tool.download === undefined
+            ? {}
+            : { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }),
           ...(tool.stream === undefined ? {} : { 'text/event-stream': { schema: { type: 'string' } } }),
         },
       },

@@ -31,7 +31,7 @@ export const problemSchema = {
       items: {
         type: 'object',
         properties: Object.fromEntries(
-          ['rule', 'limit', 'used', 'requested', 'remaining', 'resetsAt'].map((name) => [
+          ['rule', 'limit', 'used', 'requested', 'remaining', 'resetsAt', 'agentId'].map((name) => [
             name,
             { type: ['string', 'null'] },
           ]),

@@ -7,6 +7,7 @@ const groups = [
   ['Wallets', '/api/wallets', 'Balances, transfers, signers and allowances of the smart-account wallet.'],
   ['Wallets', '/api/transfers', ''],
   ['Purchases', '/api/purchases', 'Buying from any URL that is sold by x402 or MPP.'],
+  ['Purchases', '/api/sellers', ''],
   ['Cards', '/api/cards', 'Virtual cards, their limits and their purchases.'],
   ['Banking', '/api/banking', 'Virtual bank accounts that receive money.'],
   ['Investing', '/api/investing', 'Fractional orders, holdings and dividends.'],

@@ -5,6 +5,7 @@
 import {
   moneyScopes,
   policyPresets,
+  presetRepeats,
   readScopes,
   type Scope,
   scopes as scopeTexts,
@@ -78,7 +79,12 @@ function ScopeBox({ scope, isTicked }: { readonly scope: Scope; readonly isTicke
 function PolicyFields() {
   const [first] = policyPresets
   return (
-    <div id="policy" class="limits">
+    <div
+      id="policy"
+      class="limits"
+      data-repeat-count={presetRepeats.count}
+      data-repeat-sec={presetRepeats.perSec}
+    >
       <p class="limits__title" id="limits-title">
         Within these limits
       </p>
@@ -131,6 +137,10 @@ function PolicyFields() {
           />
         </div>
       </details>
+      <p class="hint">
+        After the same payment {presetRepeats.count} times within {presetRepeats.perSec / 60} minutes it stops
+        and asks you.
+      </p>
     </div>
   )
 }

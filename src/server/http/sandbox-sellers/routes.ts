@@ -18,6 +18,7 @@ import {
   sellerAddress,
 } from '../../../sandbox/sellers/sellers.ts'
 import { type SignedTransfer, takePayment } from '../../../sandbox/sellers/take-payment.ts'
+import { MAX_BODY_BYTES } from '../problem.ts'
 import { refuseQueryCredentials } from '../query-credentials.ts'
 import { type Env, type HttpContext, readBody, readRawTarget, requirePlainRequest } from '../request.ts'
 import { readSentPayment } from '../x402.ts'
@@ -45,7 +46,7 @@ export function routeSandboxSellers(
       c.set('allow', seller.method)
       throw new Failure('method_not_allowed', `${c.req.method} is not allowed here; use ${seller.method}.`)
     }
-    c.set('body', await readBody(c))
+    c.set('body', await readBody(c, MAX_BODY_BYTES))
     return seller.protocol === 'free' ? makeGoods(seller.name, c) : serve(services, seller, c)
   })
 }

@@ -4,23 +4,15 @@ import type { Services } from '../../../kernel/context.ts'
 import { parsePolicy } from '../../../kernel/gates/policy.ts'
 import { applyTransaction } from '../../../rails/cards/apply-transaction.ts'
 import { authorizeCard, createKnownCards } from '../../../rails/cards/authorize.ts'
+import { cardAuthorization } from '../../../rails/cards/card-authorization.ts'
 import { storeOutOfOrderMessage } from '../../../rails/cards/out-of-order-messages.ts'
-import { pullForPurchase } from '../../../rails/wallets/escrow/escrow.ts'
-import { readCoverage } from '../../../rails/wallets/reconcile/read-coverage.ts'
 import { type HttpContext, parseJsonBody } from '../request.ts'
 import { recordWebhook } from './note.ts'
 
 /** Handles POST /api/webhooks/lithic. */
 export function cardWebhook(services: Services): (c: HttpContext) => Promise<Response> {
   const { cardProcessor, database, metrics } = services
-  const authorizing = {
-    ...services,
-    parsePolicy,
-    readCoverage: (accountId: string) => readCoverage(services, accountId),
-    knownCards: createKnownCards(),
-    pull: (wanted: Parameters<typeof pullForPurchase>[1], withinMs: number) =>
-      pullForPurchase(services, wanted, withinMs),
-  }
+  const authorizing = cardAuthorization(services, parsePolicy, createKnownCards())
   return async (c) => {
     const now = c.get('now')
     const header = (name: string) => c.req.header(name)

@@ -39,6 +39,7 @@ onBothEngines('payments', (database) => {
       signature_hash: 'signature',
       operation: 'x402.fx',
       network: 'base-sepolia',
+      scheme: 'exact',
       receipt_header: 'X-PAYMENT-RESPONSE',
       asset: 'USDC',
       units: 10_000n,

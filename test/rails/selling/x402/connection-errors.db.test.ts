@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createSimulatedChain } from '../../../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../../../src/core/base/clock.ts'
 import { silentLog } from '../../../../src/core/base/log.ts'
-import type { Chain, EvmSigner } from '../../../../src/providers/chain/port.ts'
+import { type Chain, type EvmSigner, unknownBroadcast } from '../../../../src/providers/chain/port.ts'
 import { listen, newCustomer, openShop, type Shop } from './scene.ts'
 
 const generations = ['v1', 'v2'] as const
@@ -67,6 +67,21 @@ describe.each(generations)('a %s payment, when the chain', (generation) => {
       body: { code: 'settlement_pending', retryAfter: 3 },
     })
   })
+
+  it.each([
+    ['an error of the node', new Error('nonce too low')],
+    ['a refused connection', lost('HttpRequestError', 'ECONNREFUSED')],
+  ])(
+    'may have taken the transaction after %s, is pending and never challenged afresh',
+    async (_why, cause) => {
+      const writeContract: EvmSigner['writeContract'] = async (call) => {
+        await chain.signer.writeContract(call)
+        throw unknownBroadcast('It is unknown whether the node accepted it.', { cause })
+      }
+      const { status, body } = await buy(generation, shopWith({ writeContract }))
+      expect({ status, body }).toMatchObject({ status: 503, body: { code: 'settlement_pending' } })
+    },
+  )
 
   it('has no receipt in time, is pending under its transaction', async () => {
     const waitForTransactionReceipt = () => Promise.reject(lost('WaitForTransactionReceiptTimeoutError'))

@@ -72,7 +72,10 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
     expect(parseJsonText(response.headers.get('PAYMENT-REQUIRED') ?? '')).toMatchObject({
       x402Version: 2,
       resource: { url: resource },
-      accepts: [{ ...requirement, network: 'eip155:84532', amount: '10000' }],
+      accepts: [
+        { ...requirement, network: 'eip155:84532', amount: '10000' },
+        { ...requirement, scheme: 'upto', network: 'eip155:84532', amount: '10000' },
+      ],
     })
     expect(JSON.stringify(body) + toText(response.headers.get('PAYMENT-REQUIRED') ?? '')).not.toContain(
       'evil',

@@ -28,7 +28,7 @@ describe('the private facilitator', () => {
 
   const within = (work: () => Promise<Response>) =>
     attempts
-      .begin({ id: 'pay_1', units: 1n, deliver: async () => ({}), onTransaction: () => {} }, work)
+      .begin({ id: 'pay_1', units: 1n, agreed: 1n, deliver: async () => ({}), onTransaction: () => {} }, work)
       .then(({ response }) => response)
   const post = (route: string, headers: Record<string, string>) =>
     fetch(`${listener.url}${route}`, { method: 'POST', headers, body })

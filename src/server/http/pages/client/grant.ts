@@ -49,6 +49,7 @@ export function readGrant(form: HTMLFormElement) {
 }
 
 function readPolicy(form: HTMLFormElement, allow: readonly string[]) {
+  const { repeatCount, repeatSec } = find('policy', HTMLElement)?.dataset ?? {}
   const [weekly, monthly, above] = ['weekly', 'monthly', 'approval-above'].map((id) => readField(form, id))
   return {
     currency: 'USD',
@@ -56,6 +57,7 @@ function readPolicy(form: HTMLFormElement, allow: readonly string[]) {
     dailyBudget: { max: readField(form, 'daily') },
     ...(weekly ? { weeklyBudget: { max: weekly } } : {}),
     ...(monthly ? { monthlyBudget: { max: monthly } } : {}),
+    repeatLimit: { count: Number(repeatCount), perSec: Number(repeatSec) },
     categories: { allow },
     ...(above ? { approval: { above, ttlSec: 3600 } } : {}),
   }

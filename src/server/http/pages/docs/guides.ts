@@ -35,6 +35,7 @@ export const guideGroups = [
     [
       ['client', 'The client'],
       ['cli', 'The command line'],
+      ['proxy', 'Programs without a wallet'],
       ['events', 'Events and webhooks'],
       ['specification', 'The specification'],
     ],

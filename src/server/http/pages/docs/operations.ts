@@ -86,7 +86,7 @@ export function readReference(
         summary: toText(described.summary),
         description: toText(described.description),
         caller: tool?.who ?? 'provider',
-        scopes: tool?.who === 'account' ? tool.scopes : [],
+        scopes: tool?.who === 'account' ? [...tool.scopes, ...(tool.orScopes ?? [])] : [],
         secondFactor:
           tool?.proof === 'step-up' || tool?.proof === 'recent'
             ? 'always'

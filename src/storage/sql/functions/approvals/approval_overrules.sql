@@ -13,6 +13,7 @@ create or replace function approval_overrules(p_approval text, p_account text, p
         select 1 from jsonb_array_elements(p_violations) v
         where v->>'rule' in ('aml_screening', 'paused') or not exists (
           select 1 from jsonb_array_elements(a.violations) seen
-          where seen->>'rule' = v->>'rule' and seen->>'limit' is not distinct from v->>'limit'))
+          where seen->>'rule' = v->>'rule' and seen->>'limit' is not distinct from v->>'limit'
+            and seen->>'agentId' is not distinct from v->>'agentId'))
   )
 $$;

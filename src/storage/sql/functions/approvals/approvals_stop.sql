@@ -1,4 +1,4 @@
--- Rejects the pending approvals of a key that stops being active, of a card that is frozen or canceled, and of every key of an
+-- Rejects the pending approvals of a key that stops being active and of the keys below it, of a card that is frozen or canceled, and of every key of an
 -- account that is locked. Their approved card purchases can no longer be tried again.
 --
 -- Locks: the approvals' rows.
@@ -10,10 +10,10 @@ declare
 begin
   update approval set status = 'rejected', decided_at = now()
   where status = 'pending' and expires_at > now() and account_id = v_account
-    and key_id = coalesce(v_key, key_id) and (v_card is null or card_id = v_card);
+    and (v_key is null or v_key = any (key_path(key_id))) and (v_card is null or card_id = v_card);
   update approval set ended_at = now()
   where status = 'approved' and answer is null and problem is null and ended_at is null and account_id = v_account
-    and card_id = coalesce(v_card, card_id) and key_id = coalesce(v_key, key_id);
+    and card_id = coalesce(v_card, card_id) and (v_key is null or v_key = any (key_path(key_id)));
   return null;
 end $$;
 

@@ -18,19 +18,19 @@ begin
   end if;
   v_is_signed := p_credential is not null
     and r.held = r.account_id || ':purse.' || (p_row->>'purse_id') || ':held'
-    and (v_key is null or exists (select 1 from access_key k where k.id = v_key and k.status = 'active'))
+    and key_is_active(v_key)
     and not exists (select 1 from account a where a.id = r.account_id and a.status = 'locked');
   verdict := case when v_is_signed then 'signed' else 'reserved' end;
   insert into purchase (id, account_id, key_id, decision_id, purse_id, url, origin, seller, resource, method, request_hash, purpose,
-    protocol, chain, network, asset, token, payer, pay_to, units, nonce, offer, state, valid_before, since_block, credential,
+    protocol, scheme, chain, network, asset, token, payer, pay_to, units, nonce, offer, state, valid_before, since_block, credential,
     credential_hash, busy_until, created_at, updated_at)
   select p.id, p.account_id, p.key_id, p.decision_id, p.purse_id, p.url, p.origin, p.seller, p.resource, p.method, p.request_hash,
-    p.purpose, p.protocol, p.chain, p.network, p.asset, p.token, p.payer, p.pay_to, p.units, p.nonce, (p_row->>'offer')::json, verdict,
+    p.purpose, p.protocol, p.scheme, p.chain, p.network, p.asset, p.token, p.payer, p.pay_to, p.units, p.nonce, (p_row->>'offer')::json, verdict,
     case when v_is_signed then p.valid_before end, case when v_is_signed then p.since_block end,
     case when v_is_signed then p_credential end, case when v_is_signed then p.credential_hash end,
     p.busy_until, p.created_at, p.created_at
   from jsonb_to_record(p_row) as p (id text, account_id text, key_id text, decision_id text, purse_id text, url text, origin text,
-    seller text, resource text, method text, request_hash text, purpose text, protocol text, chain text, network text, asset text,
+    seller text, resource text, method text, request_hash text, purpose text, protocol text, scheme text, chain text, network text, asset text,
     token text, payer text, pay_to text, units bigint, nonce text, valid_before timestamptz, since_block bigint, credential_hash text,
     busy_until timestamptz, created_at timestamptz)
   on conflict do nothing;

@@ -2,6 +2,10 @@
 -- Clearings without an approval count in the card's day and the key's budget. The reversal of a refund first takes what was
 -- refunded, which was counted already. The uncovered part becomes a debt, reported as shortfall in cents.
 --
+-- A card for one purchase: a clearing takes what was reserved for it, also one that was never authorized, if no other purchase has.
+-- With the close of its purchase the card ends and the rest of the reserve returns; a purchase that was declined after all leaves
+-- the card as it was.
+--
 -- Arguments: p_units in cents; p_places, p_assets and p_rates as in card_authorize; p_ids are ids for the decisions of settlements.
 -- Verdicts: applied; unknown (no such purchase); repeated (or of no effect on a declined purchase); waiting (the chain has to decide
 --   something first: apply it again).
@@ -29,6 +33,9 @@ declare
   v_posted text;
   v_first int := 0;
   v_again bigint := 0;
+  u card_single_use;
+  v_is_adopted boolean := false;
+  v_count int;
 begin
   shortfall := 0;
   select * into a from card_authorization where processor_token = p_token for update;
@@ -46,6 +53,37 @@ begin
   perform 1 from balance b where b.account > a.account_id || ':' and b.account < a.account_id || ';'
   order by b.account, b.asset for update;
 
+  if p_kind = 'clearing' and a.reserve_id is null and not a.is_reserve then
+    update card_single_use s set authorization_id = a.id, status = 'authorized'
+    where s.card_id = a.card_id and s.ended_at is null and s.authorization_id is null
+    returning * into u;
+    v_is_adopted := found;
+    if v_is_adopted then
+      update card_authorization set reserve_id = u.reserve_id, decision_id = r.decision_id, day = r.day, status = 'pending'
+      from (select decision_id, day from card_authorization where id = u.reserve_id) r where id = a.id;
+      select * into a from card_authorization where id = a.id;
+    end if;
+  end if;
+  if p_kind = 'clearing' and a.reserve_id is not null then
+    perform card_hold_move(a.reserve_id, a.id,
+      p_units::numeric * 10000 - (select coalesce(sum(micros), 0) from card_hold where authorization_id = a.id));
+  elsif p_kind = 'close' and a.status = 'pending' and a.reserve_id is not null then
+    select * into u from card_single_use s where s.reserve_id = a.reserve_id and s.ended_at is null;
+    if found and p_status = 'declined' and a.cleared = 0 then
+      perform card_hold_move(a.id, a.reserve_id, (select coalesce(sum(micros), 0) from card_hold where authorization_id = a.id));
+      update card_single_use s set authorization_id = null, status = 'open' where s.card_id = u.card_id;
+      update card_authorization set reserve_id = null, status = 'declined', updated_at = p_at where id = a.id;
+      insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+      values (a.account_id, a.key_id, 'card.reversed', 'card_transaction', a.id, jsonb_build_object('cardId', a.card_id,
+        'decisionId', a.decision_id, 'asset', 'USD', 'units', a.approved::text, 'reason', null), p_at);
+      return;
+    elsif found then
+      perform card_hold_move(a.reserve_id, a.id, (select coalesce(sum(micros), 0) from card_hold where authorization_id = a.reserve_id));
+      update card_authorization set status = p_status, updated_at = p_at where id = a.reserve_id;
+      perform card_single_use_close(u.card_id, 'used', p_at);
+    end if;
+  end if;
+
   -- Money that is on its way is taken where it arrives. Money is given back when the payment is no longer open: if it fails, what the
   -- account owes for it goes first.
   if p_kind = 'clearing' and exists (
@@ -62,7 +100,7 @@ begin
   end if;
 
   if p_kind in ('clearing', 'return_reversal') then
-    v_first := case when a.cleared = 0 and (a.approved = 0 or a.status in ('voided', 'expired', 'declined')) then 1 else 0 end;
+    v_first := case when a.cleared = 0 and not v_is_adopted and (a.approved = 0 or a.status in ('voided', 'expired', 'declined')) then 1 else 0 end;
     v_left := p_units::numeric * 10000;
     for h in select * from card_hold where authorization_id = a.id and micros > 0 and p_kind = 'clearing' order by ordinal loop
       exit when v_left = 0;
@@ -148,14 +186,19 @@ begin
     on conflict (card_id, day) do update set units = greatest(u.units + div(v_more - v_back, 10000), 0);
     -- An event without a standing approval was not counted as a spend yet.
     insert into budget_usage as u (key_id, day, used_micros, count)
-    select a.key_id, a.day, greatest(v_more - v_back, 0), v_first where a.key_id is not null
+    select k, a.day, greatest(v_more - v_back, 0), v_first from unnest(key_path(a.key_id)) k where a.key_id is not null
     on conflict (key_id, day) do update set used_micros = greatest(u.used_micros + v_more - v_back, 0), count = u.count + v_first;
   end if;
-  if p_kind = 'close' and a.status = 'pending' then
+  -- The reserve of a purchase that is open ends with it.
+  if p_kind = 'close' and a.status = 'pending' and not exists (
+    select from card_authorization o where o.reserve_id = a.id and o.status = 'pending'
+  ) then
     update reservation set status = case a.cleared when 0 then 'released' else 'settled' end, resolved_at = p_at
-    where decision_id = a.decision_id and status = 'reserved';
-    if found and a.cleared = 0 then
-      update budget_usage set count = greatest(count - 1, 0) where key_id = a.key_id and day = a.day;
+    where status = 'reserved' and (decision_id = a.decision_id
+      or decision_id in (select i.decision_id from card_increment i where i.authorization_id = a.id));
+    get diagnostics v_count = row_count;
+    if v_count > 0 and a.cleared = 0 then
+      update budget_usage set count = greatest(count - v_count, 0) where key_id = any (key_path(a.key_id)) and day = a.day;
     end if;
   end if;
   -- Each event of the network, and the money that a reversal or a close gave back.
@@ -166,7 +209,7 @@ begin
     (case p_kind when 'refund' then 'card.refunded' else 'card.cleared' end,
       case when p_kind in ('clearing', 'return_reversal', 'refund') then p_units else 0 end),
     ('card.reversed', div(v_back, 10000)::bigint)) as e (type, units)
-  where e.units > 0;
+  where e.units > 0 and not a.is_reserve;
   update card_authorization set updated_at = p_at,
     cleared = cleared + case when p_kind in ('clearing', 'return_reversal') then p_units - v_again else 0 end,
     refunded = refunded + case p_kind when 'refund' then p_units else -v_again end,

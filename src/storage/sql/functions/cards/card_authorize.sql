@@ -16,11 +16,15 @@
 --   p_ask: {id, input, fingerprint, merchant, expires_at, since, max_open}: the approval to be requested if the policy asks for one,
 --     unless the same one or max_open of the key are open; and the time after which an approval must have been given to let this
 --     purchase pass, once. Null: neither
+--   p_event: the processor's name of the request; a new one under a known p_token asks for p_units more
+--   p_is_reserve: the purchase is the reserve of a card for one purchase, which is not issued yet
 --   p_float: the most that open purchases may promise of a wallet that its owner can empty, in millionths of a USD
 -- Verdicts: decided (reason says approved or why not); repeated (the answer of the first request); other (a request that is not the
 --   one known by this name); stale (the card, its key, its holder or the wallet's owner has changed: read them again); pull (it
 --   would be approved, if `pulls` had reached the escrow; nothing is written).
--- Locks: the processor's token; the webhook's id; the account; then all balances of the account, by account and asset; then the
+-- A card for one purchase was decided when it was issued: its purchase takes what was reserved then, if card, key and account are not
+-- stopped, and no policy or budget is asked again.
+-- Locks: the processor's token; the webhook's id; with p_event, the row of the authorization that it raises; the account; then all balances of the account, by account and asset; then the
 --   approval that lets the purchase pass.
 --   Rows of card_usage, card_hold, card_settlement, debt and the wallet's owner are protected by the account.
 create or replace function card_authorize(
@@ -29,7 +33,7 @@ create or replace function card_authorize(
   p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
   p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
   p_kyc_level text, p_is_guest boolean, p_key_expires_at timestamptz, p_ask jsonb default null,
-  p_float bigint default 0,
+  p_float bigint default 0, p_event text default null, p_is_reserve boolean default false,
   out verdict text, out authorization_id text, out reason text, out approved bigint, out decision_id text, out pulls jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -57,17 +61,37 @@ declare
   v_approval text;
   v_floating numeric;
   v_is_floating boolean := false;
+  n card_increment;
+  u card_single_use;
+  v_is_more boolean := false;
+  v_id text := p_id;
 begin
   perform pg_advisory_xact_lock(hashtext('card'), hashtext(p_token));
   perform pg_advisory_xact_lock(hashtext('card webhook'), hashtext(p_webhook));
   -- Only an identical request gets the answer again; any other under a known name has no hold. An approval that was reversed for
   -- coming too late, or that was declined after all, is not repeated as an approval.
   -- Two look-ups, each by its own index.
-  select * into a from card_authorization where processor_token = p_token;
-  if not found then
-    select * into a from card_authorization where webhook_id = p_webhook;
+  if p_event is null then
+    select * into a from card_authorization where processor_token = p_token;
+  else
+    select * into a from card_authorization where processor_token = p_token for update;
   end if;
-  if found then
+  if a.id is null then
+    select * into a from card_authorization where webhook_id = p_webhook;
+  elsif p_event <> coalesce(a.event_token, '') and p_fingerprint <> a.fingerprint and a.reason = 'approved' and a.card_id = p_card then
+    select * into n from card_increment where authorization_id = a.id and event_token = p_event;
+    if found then
+      verdict := case n.fingerprint when p_fingerprint then 'repeated' else 'other' end;
+      authorization_id := a.id;
+      reason := case when n.reason = 'approved' and a.status in ('voided', 'expired', 'declined') then 'too_late' else n.reason end;
+      approved := n.approved;
+      decision_id := n.decision_id;
+      return;
+    end if;
+    v_is_more := a.status = 'pending';
+    v_id := a.id;
+  end if;
+  if a.id is not null and not v_is_more then
     verdict := case when a.processor_token = p_token and coalesce(a.fingerprint, p_fingerprint) = p_fingerprint and a.card_id = p_card
       then 'repeated' else 'other' end;
     authorization_id := a.id;
@@ -85,7 +109,8 @@ begin
   select * into c from card where id = p_card;
   select h.kyc_level, h.guest, exists (select from wallet w where w.account_id = h.id and w.owner->>'kind' = 'gateway') as is_ours,
     -- To the millisecond, as the caller reads it.
-    (select date_trunc('milliseconds', k.expires_at) from access_key k where k.id = c.key_id) as key_expires_at
+    (select date_trunc('milliseconds', k.expires_at) from access_key k
+      where k.id = case when p_is_reserve then q.key else c.key_id end) as key_expires_at, h.status
   into holder from account h where h.id = q.account;
   if c.version is distinct from p_version or (holder.is_ours, holder.kyc_level, holder.guest, holder.key_expires_at)
     is distinct from (p_is_ours, p_kyc_level, p_is_guest, p_key_expires_at)
@@ -95,23 +120,44 @@ begin
   end if;
 
   verdict := 'decided';
-  authorization_id := p_id;
+  authorization_id := v_id;
   approved := 0;
   reason := p_refusal;
   v_need := p_units;
+  select * into u from card_single_use where card_id = p_card;
 
   if reason is null and p_units > 0 and exists (select 1 from debt d where d.account_id = q.account and d.owed > 0) then
     reason := 'debt_owed';
   end if;
 
   if reason is null and p_units > 0 and c.daily_max is not null then
-    select coalesce(max(u.units), 0) into v_used from card_usage u where u.card_id = p_card and u.day = v_day;
+    select coalesce(max(t.units), 0) into v_used from card_usage t where t.card_id = p_card and t.day = v_day;
     if c.daily_max - v_used < p_units then
       reason := 'daily_limit';
     end if;
   end if;
 
-  if reason is null and p_units > 0 then
+  if u.card_id is not null then
+    if reason is null then
+      reason := case
+        when holder.status <> 'active' then 'account_locked'
+        when not key_is_active(c.key_id) then 'key_not_active'
+        when p_units = 0 then null
+        when u.ended_at is not null or u.expires_at <= v_at then 'card_canceled'
+        when u.authorization_id is distinct from a.id then 'card_used' end;
+    end if;
+    if reason is null and p_units > 0 then
+      select coalesce(sum(h.micros), 0) into v_total from card_hold h where h.authorization_id = u.reserve_id;
+      if v_total < v_need * 10000 and p_partial and v_total >= 10000 then
+        v_need := div(v_total, 10000);
+      end if;
+      if v_total < v_need * 10000 then
+        reason := 'purchase_limit';
+      else
+        select r.decision_id, r.day into decision_id, v_day from card_authorization r where r.id = u.reserve_id;
+      end if;
+    end if;
+  elsif reason is null and p_units > 0 then
     perform 1 from balance b where b.account > q.account || ':' and b.account < q.account || ';'
     order by b.account, b.asset for update;
 
@@ -223,19 +269,42 @@ begin
     reason := 'approved';
     approved := v_need;
   end if;
-  insert into card_authorization (id, processor_token, webhook_id, fingerprint, card_id, account_id, key_id, decision_id, day, reason, status,
-    units, approved, about, created_at, updated_at)
-  values (p_id, p_token, p_webhook, p_fingerprint, p_card, q.account, q.key, decision_id, v_day, reason,
-    case reason when 'approved' then 'pending' else 'declined' end, p_units, approved, p_about, v_at, v_at);
+  if v_is_more then
+    insert into card_increment (authorization_id, event_token, fingerprint, decision_id, reason, units, approved, created_at)
+    values (a.id, p_event, p_fingerprint, decision_id, reason, p_units, approved, v_at);
+    update card_authorization set units = units + p_units, approved = card_authorization.approved + card_authorize.approved,
+      updated_at = v_at
+    where id = a.id and card_authorize.approved > 0;
+    insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+    values (a.account_id, a.key_id, case reason when 'approved' then 'card.authorized' else 'card.declined' end, 'card_transaction', a.id,
+      jsonb_build_object('cardId', p_card, 'decisionId', decision_id, 'asset', 'USD',
+        'units', (case reason when 'approved' then approved else p_units end)::text, 'reason', reason), v_at);
+  else
+    insert into card_authorization (id, processor_token, webhook_id, fingerprint, card_id, account_id, key_id, decision_id, day, reason,
+      status, units, approved, about, created_at, updated_at, event_token, is_reserve, reserve_id)
+    values (p_id, p_token, p_webhook, p_fingerprint, p_card, q.account, q.key, decision_id, v_day, reason,
+      case reason when 'approved' then 'pending' else 'declined' end, p_units, approved, p_about, v_at, v_at, p_event, p_is_reserve,
+      case when approved > 0 then u.reserve_id end);
+  end if;
   if approved = 0 then
     return;
   end if;
+  if u.card_id is not null then
+    perform card_hold_move(u.reserve_id, v_id, approved::numeric * 10000);
+    update card_single_use set authorization_id = v_id, status = 'authorized' where card_id = p_card;
+    return;
+  end if;
 
-  insert into card_usage as u (card_id, day, units) values (p_card, v_day, approved)
-  on conflict (card_id, day) do update set units = u.units + excluded.units;
-  insert into card_hold (authorization_id, ordinal, place, asset, units, micros)
-  select p_id, h.ordinal, h.place, h.asset, h.units, h.micros
-  from unnest(v_places, v_assets, v_takes, v_worths) with ordinality as h (place, asset, units, micros, ordinal);
+  insert into card_usage as t (card_id, day, units) values (p_card, v_day, approved)
+  on conflict (card_id, day) do update set units = t.units + excluded.units;
+  if v_is_more then
+    perform card_hold_add(v_id, h.place, h.asset, h.units, h.micros)
+    from unnest(v_places, v_assets, v_takes, v_worths) as h (place, asset, units, micros);
+  else
+    insert into card_hold (authorization_id, ordinal, place, asset, units, micros)
+    select p_id, h.ordinal, h.place, h.asset, h.units, h.micros
+    from unnest(v_places, v_assets, v_takes, v_worths) with ordinality as h (place, asset, units, micros, ordinal);
+  end if;
   if cardinality(v_takes) > 1 then
     select * into s from ledger_post(decision_id || ':hold:more', 'hold', decision_id, v_at,
       (select array_agg(q.account || ':' || h || ':available') from unnest(v_places[2:]) h),

@@ -2,7 +2,8 @@
 -- with card_authorize's parameters, without their prefix. `made` is the decision if it still needs an authentication code, see
 -- decisions_made.
 --
--- Locks: each level of card_authorize as a whole before the next, sorted: all tokens, all webhooks, all accounts, all balances.
+-- Locks: each level of card_authorize as a whole before the next, sorted: all tokens, all webhooks, all authorizations that
+-- may be raised, all accounts, all balances.
 create or replace function card_authorize_batch(p_requests jsonb)
 returns table (verdict text, authorization_id text, reason text, approved bigint, made jsonb, pulls jsonb) language plpgsql as $$
 #variable_conflict use_column
@@ -18,6 +19,11 @@ begin
 
     perform pg_advisory_xact_lock(hashtext('card webhook'), name.hash)
     from (select distinct hashtext(p.webhook) as hash from jsonb_to_recordset(p_requests) as p (webhook text) order by 1) name;
+
+    perform 1 from card_authorization a
+    where a.processor_token in (
+      select p.token from jsonb_to_recordset(p_requests) as p (token text, event text) where p.event is not null)
+    order by a.processor_token for update;
 
     perform pg_advisory_xact_lock(owner.hash)
     from (
@@ -38,13 +44,13 @@ begin
       id text, card text, version int, kyc_level text, is_guest boolean, key_expires_at timestamptz, token text, webhook text,
       units bigint, partial boolean, refusal text, about text, places text[], assets text[], rates bigint[], spend text,
       fingerprint text, is_ours boolean, "left" bigint, since timestamptz, place text, tokens text[], prices bigint[],
-      on_chain bigint[], booked bigint[], ask text, float bigint
+      on_chain bigint[], booked bigint[], ask text, float bigint, event text, is_reserve boolean
     )) with ordinality as p order by p.ordinality
   loop
     select * into r from card_authorize(q.id, q.card, q.version, q.token, q.webhook, q.units, q.partial, q.refusal,
       q.about::jsonb, q.places, q.assets, q.rates, q.spend::jsonb, q.fingerprint, q.is_ours, q."left", q.since, q.place,
       q.tokens, q.prices, q.on_chain, q.booked, q.kyc_level, q.is_guest, q.key_expires_at,
-      q.ask::jsonb, coalesce(q.float, 0));
+      q.ask::jsonb, coalesce(q.float, 0), q.event, coalesce(q.is_reserve, false));
     pulls := r.pulls;
     verdict := r.verdict;
     authorization_id := r.authorization_id;

@@ -45,7 +45,7 @@ begin
       update card_settlement set units = d.units - v_free, owed_units = d.owed - v_part,
         status = case v_part when d.owed then 'freed' else status end,
         next_try_at = case v_part when d.owed then null else next_try_at end,
-        ended_at = case v_part when d.owed then p_at end
+        ended_at = case v_part when d.owed then p_at else ended_at end
       where id = d.settlement;
       if v_free > 0 then
         sources := sources || (d.account_id || ':' || d.place || ':held');

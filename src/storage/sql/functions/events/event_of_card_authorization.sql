@@ -1,4 +1,5 @@
--- Writes the event of a card purchase that was asked for. card_apply writes those of what follows.
+-- Writes the event of a card purchase that was asked for. card_authorize writes those of its increments, card_apply those of what
+-- follows. The reserve of a card is no purchase.
 --
 -- Locks: none.
 create or replace function event_of_card_authorization() returns trigger language plpgsql as $$
@@ -13,4 +14,4 @@ begin
 end $$;
 
 create or replace trigger event_of_insert after insert on card_authorization
-  for each row when (new.status = 'declined' or new.approved > 0) execute function event_of_card_authorization();
+  for each row when (not new.is_reserve and (new.status = 'declined' or new.approved > 0)) execute function event_of_card_authorization();

@@ -1,6 +1,8 @@
 -- Moves events of committed transactions from the outbox to the readers, and numbers them by account: what an account's readers have
 -- seen stays the beginning of what they will see. Returns the accounts with new events, and how many events there were.
 --
+-- An event of a spend has the task of its decision; one of a key, that of the key.
+--
 -- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint. Every e-mail address of
 -- the account gets a mail of what its owner should know: at 8 o'clock UTC for approvals of those who want them daily. Every browser
 -- that was subscribed in the last 30 days, by a session that nobody has ended, gets a push message of the same, at once.
@@ -24,9 +26,12 @@ begin
     on conflict (account_id) do update set last_sequence = h.last_sequence + excluded.last_sequence
     returning h.account_id, h.last_sequence
   ), published as (
-    insert into event (account_id, sequence, id, agent_id, type, object_kind, object_id, data, at, published_at)
+    insert into event (account_id, sequence, id, agent_id, type, object_kind, object_id, data, at, published_at, task)
     select m.account_id, h.last_sequence + 1 - row_number() over (partition by m.account_id order by m.position desc), event_id(m.at),
-      m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at, p_at
+      m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at, p_at,
+      case m.object_kind when 'key' then (select k.task from access_key k where k.id = m.object_id)
+        else (select d.facts->>'task' from decision d where d.id = case m.object_kind when 'decision' then m.object_id
+          else m.data->>'decisionId' end) end
     from moved m join head h on h.account_id = m.account_id
     returning event.id, event.account_id, event.sequence, event.type, event.object_id, event.data, event.at
   ), deliveries as (

@@ -1,4 +1,4 @@
--- Requests the cancellation of the open orders of a key that stops being active, and of every order of an account that is locked.
+-- Requests the cancellation of the open orders of a key that stops being active, and of the keys below it, and of every order of an account that is locked.
 -- Skips an order whose row is locked, because it is being booked: the job that carries orders on finds it. To wait for it here
 -- would reverse the lock order.
 --
@@ -9,7 +9,7 @@ begin
     select o.id from investing_order o join decision d on d.id = o.decision_id
     where o.status in ('new', 'accepted', 'partially_filled') and o.cancel_requested_at is null
       and o.account_id = coalesce(to_jsonb(new) ->> 'account_id', new.id)
-      and (tg_table_name = 'account' or d.key_id = new.id)
+      and (tg_table_name = 'account' or new.id = any (key_path(d.key_id)))
     for update of o skip locked);
   return null;
 end $$;

@@ -2,7 +2,8 @@
 -- settlement to the treasury, which has a debt of its own if the chain refuses it for good. The debt of such a settlement is
 -- secured by what the settlement still holds, which is freed as the debt is paid: by cash, from another place, or by another token
 -- when the token was what the chain refused. What an owner can keep from being paid is tried again after a pause that doubles, because
--- one whose wallet refuses on every chain would have the debt carried between them for ever.
+-- one whose wallet refuses on every chain would have the debt carried between them for ever. A settlement that a lost pull has freed
+-- secures nothing, and its debt is collected from any place.
 --
 -- Arguments: p_places, p_assets and p_rates as in money_to_take; p_ids are ids for the decisions of settlements.
 -- Locks: the account; the debt's row; the settlement's row; then all balances of the account, by account and asset.
@@ -54,7 +55,7 @@ begin
   into v_places, v_names, v_rates
   from unnest(p_places, p_assets, p_rates) with ordinality as p (place, asset, rate, ordinal)
   where p.place = 'bank' or d.kind <> 'settlement' or (
-    (p.place <> s.place or s.refused_by = 'transfer' and p.asset <> s.asset)
+    (p.place <> s.place or s.status = 'freed' or s.refused_by = 'transfer' and p.asset <> s.asset)
     and (left(p.place, 7) = 'escrow.' or d.created_at + v_pause <= p_at));
   select coalesce(sum(t.micros), 0) into v_worth
   from money_to_take(v_account, v_places, v_names, v_rates, d.owed::numeric * 10000) t;
@@ -83,7 +84,7 @@ begin
     update card_settlement set units = units - v_free, owed_units = d.owed - collected,
       status = case collected when d.owed then 'freed' else status end,
       next_try_at = case collected when d.owed then null else next_try_at end,
-      ended_at = case collected when d.owed then p_at end
+      ended_at = case collected when d.owed then p_at else ended_at end
     where id = s.id;
     if v_free > 0 then
       v_from := v_from || (v_account || ':' || s.place || ':held');

@@ -1,10 +1,11 @@
 -- Reserves the spends of operations, in one transaction and in their order, and writes the rows of their rails: the spending core
--- knows none of them. Returns a row for each, in their order; written is the wallet of the transfer's row, or true for an order's, if
--- one was written.
+-- knows none of them. Returns a row for each, in their order; written is the wallet of the transfer's row, true for an order's, or the
+-- verdict of purchase_insert for a purchase's, if one was written.
 --
 -- Arguments: p_requests: objects with the members of spend_request, and at most one of
 --   transfer: the row of the transfer to be sent, see transfer_insert
 --   order: the row of the order to be placed, see order_insert
+--   purchase: the row of the purchase to be paid, see purchase_insert, with its sealed authorization in base64 as credential
 -- A request that cannot be read fails all of them. A process that ends now leaves rows that a job sends or gives up, as it does after
 -- any other crash.
 --
@@ -22,7 +23,7 @@ begin
   select array_agg(r.request) into v_allowed
   from rows from (jsonb_array_elements(p_requests), unnest(v_outcomes)) as r (
     request, verdict, replayed, decision_id, violations, available_units, is_new, source, held, units, screening)
-  where r.is_new and r.verdict = 'allow' and r.request ?| array['transfer', 'order'];
+  where r.is_new and r.verdict = 'allow' and r.request ?| array['transfer', 'order', 'purchase'];
 
   if v_allowed is not null then
     select jsonb_object_agg(w.decision_id, w.written) into v_written
@@ -39,6 +40,10 @@ begin
         from unnest(v_allowed) a where a ? 'order'
         having count(*) > 0
       ) o cross join lateral order_insert(o.accounts, o.decisions, o.keys, o.orders) w), '{}');
+    v_written := v_written || coalesce((
+      select jsonb_object_agg(a->>'decision',
+        to_jsonb(purchase_insert(a->'purchase', decode(a->'purchase'->>'credential', 'base64'))))
+      from unnest(v_allowed) a where a ? 'purchase'), '{}');
   end if;
 
   return query

@@ -5,8 +5,9 @@
 --   p_rules: objects of rule, period (day, week from Monday, month; UTC; or the key's life), max_micros, max_count; null: no limit
 --   p_usd_micros: the worth of the spend; null: unknown, which every maximum denies
 --   p_day: the spend's UTC day
+--   p_aside: what is set aside for keys below, which counts as used in each period
 -- Locks: none. The caller holds the account.
-create or replace function budget_exceeded(p_keys text[], p_rules jsonb, p_usd_micros bigint, p_day date)
+create or replace function budget_exceeded(p_keys text[], p_rules jsonb, p_usd_micros bigint, p_day date, p_aside bigint default 0)
 returns jsonb language plpgsql volatile as $$
 begin
   return (
@@ -23,7 +24,7 @@ begin
           else (date_trunc(b.period, p_day::timestamp) + ('1 ' || b.period)::interval)::date end as till
     ) span
     cross join lateral (
-      select coalesce(sum(u.used_micros), 0)::bigint as used, coalesce(sum(u.count), 0) as count
+      select coalesce(sum(u.used_micros), 0)::bigint + p_aside as used, coalesce(sum(u.count), 0) as count
       from budget_usage u where u.key_id = any (p_keys) and u.day >= span.since and u.day < span.till
     ) past
     where coalesce(b.max_micros, b.max_count) is not null

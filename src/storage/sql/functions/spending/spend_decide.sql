@@ -5,7 +5,7 @@
 -- Verdicts
 --   allow: to be recorded; violations lists the rules that an approval overrules
 --   approval_required: nothing held; the owner is asked
---   deny: violations lists every failed rule
+--   deny: violations lists every failed rule, and below other keys whose it is
 --   insufficient_funds: available_units is what there is; zero while the account owes a debt
 --   account_locked, stale_policy (the key has changed: read it again): nothing is recorded
 --   repeated, fingerprint_mismatch, or an earlier verdict with replayed = true: see spend_replay
@@ -29,6 +29,13 @@ declare
   v_left bigint;
   v_chunk bigint;
   v_account text;
+  v_path text[];
+  v_keys text[];
+  v_is_current boolean := true;
+  v_is_free boolean := true;
+  v_aside bigint := 0;
+  v_above jsonb := '[]';
+  v_repeated jsonb := '[]';
 begin
   o.replayed := false;
   o.decision_id := q.decision;
@@ -78,16 +85,22 @@ begin
   if exists (select 1 from account a where a.id = q.account and a.status = 'locked') then
     o.verdict := 'account_locked';
   elsif q.key is not null then
-    select k.status, k.policy_version,
+    select k.status, k.policy_version, k.path,
+      case when exists (select from earmark e where e.holder_id = k.id) then earmarks_open(k.id, array[k.id], q.at) else 0 end,
       case when coalesce(a.agent_daily_max_micros, a.agent_weekly_max_micros, a.agent_monthly_max_micros) is not null then
         jsonb_build_array(
           jsonb_build_object('rule', 'owner_budget', 'period', 'day', 'max_micros', a.agent_daily_max_micros),
           jsonb_build_object('rule', 'owner_budget', 'period', 'week', 'max_micros', a.agent_weekly_max_micros),
           jsonb_build_object('rule', 'owner_budget', 'period', 'month', 'max_micros', a.agent_monthly_max_micros))
-      end into v_status, v_version, v_owner_budgets
+      end into v_status, v_version, v_path, v_aside, v_owner_budgets
     from access_key k join account a on a.id = k.account_id
     where k.id = q.key and k.account_id = q.account;
-    if v_status is null or v_status = 'revoked' or v_version is distinct from q.policy_version then
+    v_keys := v_path || q.key;
+    if v_path <> '{}' or q.path is not null then
+      select p.is_current, p.is_free into v_is_current, v_is_free
+      from path_state(v_path, q.path, v_keys, q.usd_micros, q.at, v_day) p;
+    end if;
+    if v_status is null or v_status = 'revoked' or v_version is distinct from q.policy_version or not v_is_current then
       o.verdict := 'stale_policy';
     end if;
   end if;
@@ -123,22 +136,29 @@ begin
     end if;
 
     if q.budgets is not null then
-      v_exceeded := budget_exceeded(array[q.key], q.budgets, q.usd_micros, v_day);
+      v_exceeded := budget_exceeded(array[q.key], q.budgets, q.usd_micros, v_day, v_aside);
+    end if;
+    if v_path <> '{}' and not v_is_free then
+      v_above := path_exceeded(q, v_keys, v_day);
+    end if;
+    -- What its owner has to see, or has seen, is no loop.
+    if q.repeat is not null and not q.needs_approval and q.approval is null then
+      v_repeated := repeat_exceeded(q.key, q.repeat, repeat_name(q.facts), q.at);
     end if;
 
     -- The usual case counts and checks in one statement. If the money is missing, the count is taken back below.
-    if o.violations = '[]' and v_too_new = '[]' and v_exceeded = '[]' and v_status = 'active' and v_owner_budgets is null
-      and q.usd_micros is not null and not q.needs_approval
+    if o.violations = '[]' and v_too_new = '[]' and v_exceeded = '[]' and v_above = '[]' and v_repeated = '[]'
+      and v_status = 'active' and v_owner_budgets is null and q.usd_micros is not null and not q.needs_approval
     then
       update budget_usage u set used_micros = u.used_micros + q.usd_micros, count = u.count + 1
       where u.key_id = q.key and u.day = v_day
-        and (q.daily_max is null or u.used_micros <= q.daily_max - q.usd_micros)
+        and (q.daily_max is null or u.used_micros <= q.daily_max - q.usd_micros - v_aside)
         and (q.daily_count is null or u.count < q.daily_count);
       v_counted := found;
     end if;
 
     if not v_counted then
-      select coalesce(max(u.used_micros), 0), coalesce(max(u.count), 0) into v_used, v_count
+      select coalesce(max(u.used_micros), 0) + v_aside, coalesce(max(u.count), 0) into v_used, v_count
       from budget_usage u where u.key_id = q.key and u.day = v_day;
       -- A spend without a known worth cannot be counted: every budget denies it.
       if q.daily_max - coalesce(q.usd_micros, q.daily_max + 1) < v_used then
@@ -151,12 +171,19 @@ begin
       o.violations := o.violations || v_exceeded;
       if v_owner_budgets is not null then
         o.violations := o.violations || budget_exceeded(
-          array(select k.id from access_key k where k.account_id = q.account), v_owner_budgets, q.usd_micros, v_day);
+          array(select k.id from access_key k where k.account_id = q.account and k.path = '{}'), v_owner_budgets, q.usd_micros, v_day);
       end if;
-      o.violations := o.violations || v_too_new;
+      o.violations := o.violations || v_too_new || v_repeated;
       if v_status = 'paused' and not o.violations @> '[{"rule":"paused"}]' then
         o.violations := o.violations || '[{"rule":"paused","limit":null,"used":null,"requested":null,"remaining":null,"resetsAt":null}]';
       end if;
+    end if;
+    if v_path <> '{}' and (o.violations <> '[]' or v_above <> '[]') then
+      -- Of two keys, each says what it objects to.
+      o.violations := (
+        select coalesce(jsonb_agg(case when v ? 'agentId' or v->>'rule' in ('owner_budget', 'aml_screening') then v
+          else v || jsonb_build_object('agentId', q.key) end order by n), '[]')
+        from jsonb_array_elements(o.violations) with ordinality e (v, n)) || v_above;
     end if;
   end if;
 
@@ -178,9 +205,11 @@ begin
     ) then
       -- It never has more than its key may still spend, this purchase included. An account's own purse has no chunk.
       v_left := least(
-        budget_left(array[q.key], coalesce(q.budgets, '[]') || jsonb_build_object('period', 'day', 'max_micros', q.daily_max), v_day),
-        budget_left(array(select k.id from access_key k where k.account_id = q.account), v_owner_budgets, v_day)
-      ) + case when v_counted then q.usd_micros else 0 end;
+        budget_left(array[q.key], coalesce(q.budgets, '[]') || jsonb_build_object('period', 'day', 'max_micros', q.daily_max), v_day)
+          - v_aside + case when v_counted then q.usd_micros else 0 end,
+        budget_left(array(select k.id from access_key k where k.account_id = q.account and k.path = '{}'), v_owner_budgets, v_day)
+          + case when v_counted and v_path = '{}' then q.usd_micros else 0 end,
+        case when v_path <> '{}' then path_left(q, v_keys, v_day) end);
       v_chunk := greatest(q.units, least((q.purse->>'chunk')::bigint, floor(v_left::numeric * q.units / q.usd_micros)
         - coalesce((select b.units from balance b where b.account = q.purse->>'source' and b.asset = q.asset), 0)));
       if exists (select from balance b where b.account = o.source and b.asset = q.asset and b.units >= v_chunk) then
@@ -211,8 +240,15 @@ begin
       insert into budget_usage as u (key_id, day, used_micros, count) values (q.key, v_day, coalesce(q.usd_micros, 0), 1)
       on conflict (key_id, day) do update set used_micros = u.used_micros + excluded.used_micros, count = u.count + 1;
     end if;
+    if v_path <> '{}' then
+      insert into budget_usage as u (key_id, day, used_micros, count) select k, v_day, coalesce(q.usd_micros, 0), 1 from unnest(v_path) k
+      on conflict (key_id, day) do update set used_micros = u.used_micros + excluded.used_micros, count = u.count + 1;
+    end if;
     if q.windows is not null then
       perform outflow_count(q.account, q.windows, q.at);
+    end if;
+    if q.repeat is not null or q.path @> '[{"repeat":{}}]' then
+      perform repeat_count(q);
     end if;
   elsif v_counted then
     update budget_usage u set used_micros = u.used_micros - q.usd_micros, count = u.count - 1

@@ -1,5 +1,6 @@
 -- Records what spend_decide has decided in this transaction: the hold in the ledger, the reservation and the decision; then what an
--- approval or a review has allowed, and the review that is asked for. The only writer of new reservations and decisions of spends.
+-- approval or a review has allowed, the review that is asked for, and the pause of a key that repeats itself. The only writer of new
+-- reservations and decisions of spends.
 --
 -- Arguments: the arrays are one spend for each index; outcomes that are not new are passed over.
 -- Locks: the balances of the holds. The caller holds the accounts, and with them their approvals and reviews, and the pairs.
@@ -23,7 +24,7 @@ begin
     select * from rows from (unnest(p_requests), unnest(p_outcomes)) as s (
       decision, account, key, policy_version, policy_hash, operation, facts, asked, asset, wanted, usd_micros, daily_max, daily_count, budgets,
       counterparty, cooldown_seconds, needs_approval, is_approved, asked_source, asked_held, principal, idempotency_key, fingerprint, at,
-      windows, mac, subject, released, approval, nonce, nonce_expires_at, purse,
+      windows, mac, subject, released, approval, nonce, nonce_expires_at, purse, path, repeat,
       verdict, replayed, decision_id, violations, available_units, is_new, source, held, units, screening)
     where s.is_new
   ), reserved as (
@@ -53,6 +54,8 @@ begin
     continue when not o.is_new;
     if o.verdict = 'allow' and q.approval is not null then
       update approval a set used_by = q.decision where a.id = q.approval and a.status = 'approved';
+    elsif o.verdict = 'deny' and o.violations @> '[{"rule":"repeat_limit"}]' then
+      perform repeat_stop(q);
     end if;
     if o.screening is not null then
       -- The same call may be sent again once it has its data, its window has passed or a person has reviewed it.

@@ -44,7 +44,7 @@ begin
       perform outflow_return(r.account_id, r.windows, r.reserved_at);
     end if;
     update budget_usage set used_micros = used_micros - v_unused, count = count - (case r.taken when 0 then 1 else 0 end)
-    where key_id = r.key_id and day = r.day;
+    where key_id = any (key_path(r.key_id)) and day = r.day;
   end if;
 
   -- Money that is not ours was never held, and money that was held before its reservation stays held.

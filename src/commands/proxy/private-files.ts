@@ -1,0 +1,73 @@
+/** Files of the proxy, for its user only. A file is there whole or not at all, also after a kill or a loss of power. */
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { randomToken } from '../../core/base/ids.ts'
+
+/** @returns null if there is none. */
+export function readFile(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+export function makeFolder(...parts: readonly string[]): string {
+  const path = join(...parts)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  return path
+}
+
+/** Creates a file; one that another process has created meanwhile is left as it is. */
+export function createFile(path: string, content: string): void {
+  const written = writeBeside(path, content)
+  try {
+    linkSync(written, path)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  } finally {
+    rmSync(written, { force: true })
+  }
+}
+
+export function replaceFile(path: string, content: string): void {
+  renameSync(writeBeside(path, content), path)
+  syncFolder(path)
+}
+
+export function removeFile(path: string): void {
+  rmSync(path, { force: true })
+  syncFolder(path)
+}
+
+function writeBeside(path: string, content: string): string {
+  const beside = `${path}.${randomToken(9)}.new`
+  const file = openSync(beside, 'wx', 0o600)
+  try {
+    writeSync(file, content)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  return beside
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}

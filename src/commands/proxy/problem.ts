@@ -1,0 +1,58 @@
+/** Answers that the proxy gives by itself. */
+import type { ServerResponse } from 'node:http'
+
+/** Field that says why a 402 was not paid, or why there is no answer. */
+export const PROBLEM_FIELD = 'Bursar-Problem'
+const MAX_CODE_LENGTH = 64
+
+export interface Problem {
+  readonly code: string
+  readonly detail: string
+  readonly hint: string
+  readonly [member: string]: unknown
+}
+
+/** A code as a field value: codes come from the gateway, too. */
+export function toFieldValue(code: string): string {
+  return code.replaceAll(/[^\w.-]/g, '_').slice(0, MAX_CODE_LENGTH)
+}
+
+/** Answers with a problem (RFC 9457), and the connection stays usable. */
+export function answerProblem(
+  response: ServerResponse,
+  status: number,
+  problem: Problem,
+  fields: Readonly<Record<string, string>> = {},
+): void {
+  if (response.headersSent) return void response.destroy()
+  const body = writeProblem(status, problem)
+  response.writeHead(status, {
+    'Content-Type': 'application/problem+json',
+    'Content-Length': body.length,
+    [PROBLEM_FIELD]: toFieldValue(problem.code),
+    ...fields,
+  })
+  response.end(body)
+}
+
+/** The same, for a connection that is no longer read as HTTP. It ends. */
+export function writeRawProblem(
+  status: string,
+  problem: Problem,
+  fields: Readonly<Record<string, string>> = {},
+): string {
+  const body = writeProblem(Number(status.slice(0, 3)), problem)
+  const head = {
+    'Content-Type': 'application/problem+json',
+    'Content-Length': String(body.length),
+    [PROBLEM_FIELD]: toFieldValue(problem.code),
+    Connection: 'close',
+    ...fields,
+  }
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status}\r\n${lines.join('')}\r\n${body.toString()}`
+}
+
+function writeProblem(status: number, problem: Problem): Buffer {
+  return Buffer.from(`${JSON.stringify({ type: 'about:blank', status, ...problem })}\n`)
+}

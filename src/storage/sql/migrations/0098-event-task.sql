@@ -1,0 +1,2 @@
+-- What the spend or key of an event is labeled with; null: nothing.
+alter table event add column task text;

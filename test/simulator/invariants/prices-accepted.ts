@@ -1,0 +1,16 @@
+import { sql } from 'kysely'
+import { MOST, SELLER } from '../actors/sellers.ts'
+import type { Invariant } from './invariant.ts'
+
+export const pricesAccepted: Invariant = {
+  sentence:
+    'No purchase costs more than its buyer accepts, and none is paid to somebody else than it was agreed with.',
+  check: async ({ world }) => {
+    const { rows } = await sql<{ line: string }>`
+      select concat_ws(' ', id, url, state, units, pay_to) as line from purchase
+      where units > ${MOST} or lower(pay_to) <> lower(${SELLER}) order by id`.execute(
+      world.database.books.kysely,
+    )
+    return rows.map(({ line }) => line)
+  },
+}
