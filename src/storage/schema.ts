@@ -35,6 +35,7 @@ export interface Schema {
   card_usage: CardUsageTable
   chain_cursor: ChainCursorTable
   challenge: ChallengeTable
+  channel: ChannelTable
   debt: DebtTable
   decision: DecisionTable
   decision_seal: DecisionSealTable
@@ -437,6 +438,39 @@ export interface ChallengeTable {
   tries: Generated<number>
   created_at: Date
   expires_at: Date
+}
+
+export interface ChannelTable {
+  id: string
+  account_id: string
+  key_id: string
+  origin: string
+  chain: string
+  network: string
+  asset: string
+  token: string
+  pay_to: string
+  receiver_authorizer: string
+  withdraw_delay: number
+  hash: string
+  deposit: Generated<bigint>
+  signed: Generated<bigint>
+  booked: Generated<bigint>
+  claimed: Generated<bigint>
+  returned: Generated<bigint>
+  status: Generated<'open' | 'closing' | 'exiting' | 'closed'>
+  purchase_id: string | null
+  deposits: Generated<number>
+  deposit_units: bigint | null
+  deposit_until: Date | null
+  exits: Generated<number>
+  closing_at: Date | null
+  asked_at: Date | null
+  withdrawable_at: Date | null
+  busy_until: Generated<Date>
+  opened_at: Date
+  last_used_at: Date
+  updated_at: Date
 }
 
 export interface DebtTable {
@@ -1013,8 +1047,9 @@ export interface PurchaseTable {
   updated_at: Date
   reversed_at: Date | null
   attempts: Generated<number>
-  scheme: Generated<'exact' | 'upto'>
+  scheme: Generated<'exact' | 'upto' | 'batch-settlement'>
   charged: bigint | null
+  cumulative: bigint | null
 }
 
 export interface PurchaseAnswerTable {
