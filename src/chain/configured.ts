@@ -79,7 +79,7 @@ function startOne(chain: ConfiguredChain, parts: Parts & { readonly hasCards: bo
 }
 
 async function startByKind(
-  { kind, name, rpcVariable, rpcUrl, sponsorKey, ownerKey, anvilBinary, uptoHashes }: ConfiguredChain,
+  { kind, name, rpcVariable, rpcUrl, sponsorKey, ownerKey, anvilBinary, x402Hashes }: ConfiguredChain,
   parts: Parts & { readonly hasCards: boolean },
 ): Promise<Chain> {
   switch (kind) {
@@ -93,7 +93,7 @@ async function startByKind(
         url: rpcUrl ?? '',
         sponsorKey,
         ownerKey,
-        uptoHashes,
+        x402Hashes,
       })
     case 'simulated':
       return (await import('./simulated/simulated.ts')).createSimulatedChain(parts)

@@ -17,6 +17,7 @@ import { mintTokens } from './mint.ts'
 import type { EvmSession } from './node/evm-session.ts'
 import { readBlock } from './node/seen-blocks.ts'
 import { isAuthorizationOver, readAuthorizationState } from './relay/authorizations.ts'
+import { callWithoutGas, readChannelState } from './relay/channels.ts'
 import type { Gate } from './relay/gate.ts'
 import { isPermitOver, readPermitState } from './relay/permits.ts'
 import { isConnectionError } from './relay/refusal.ts'
@@ -142,7 +143,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
           search: logSearch,
         }),
       ),
-    uptoSupport: () => repeatable((session) => session.readUptoSupport()),
+    uptoSupport: () => repeatable((session) => session.readSupport('upto')),
     permitState: (permit) =>
       repeatable(({ client, logSearch, readReceipt }) =>
         readPermitState(client, permit, { search: logSearch, read: readReceipt }),
@@ -151,6 +152,12 @@ export function createEvmChain(options: EvmChainOptions): Chain {
       repeatable(({ client, isDevelopment }) =>
         isPermitOver(client, permit, { validBefore, blockTag: isDevelopment ? 'latest' : 'safe' }),
       ),
+    channelSupport: () => repeatable((session) => session.readSupport('batch-settlement')),
+    channelState: (id, at) =>
+      repeatable(({ client, isDevelopment }) =>
+        readChannelState(client, id, at === 'latest' || isDevelopment ? 'latest' : 'safe'),
+      ),
+    callAs: (account, call) => once((session) => callWithoutGas(session, account, call)),
     transaction: (hash) =>
       repeatable(({ client, readReceipt }) => readTransaction(client, hash, readReceipt)),
     findTransfers: (search) => repeatable(({ client }) => findTransfers(client, tokens, search)),

@@ -34,7 +34,7 @@ export interface RpcChainOptions {
   /** Private key that owns the Safes of a public chain; the sponsor's by default. */
   readonly ownerKey?: string | null | undefined
   /** keccak256 of the code that a public chain's contracts of `upto` payments may have; none by default. */
-  readonly uptoHashes?: readonly Hex[] | undefined
+  readonly x402Hashes?: readonly Hex[] | undefined
   /** Addresses of a public chain's contracts, where they differ from the usual ones. */
   readonly contracts?: Partial<AccountContracts> | undefined
   /** How long calls wait for a node that does not answer; 4,000 by default. */
@@ -73,7 +73,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     if (!isDevelopment) {
       const session = await openPublicSession(
         { client, clock, log },
-        { variable, contracts, tokens, sponsorKey, ownerKey, uptoHashes: new Set(options.uptoHashes) },
+        { variable, contracts, tokens, sponsorKey, ownerKey, x402Hashes: new Set(options.x402Hashes) },
       )
       return { session, isFresh: false }
     }

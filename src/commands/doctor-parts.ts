@@ -128,15 +128,16 @@ export function checkChains({ config, signal, note }: CheckContext): Promise<Fin
   )
 }
 
-/** Said of a chain on which payments by the x402 scheme `upto` are neither made nor taken. */
-const uptoNotes = {
-  supported: '',
-  missing: '; upto is off: its contracts are not there',
-  unknown_code: '; upto is off: UPTO_CODE_HASHES does not name the code of its contracts',
+/** Said of a chain on which payments by a scheme of x402 are neither made nor taken. */
+const supportNotes = {
+  supported: () => '',
+  missing: (scheme: string) => `; ${scheme} is off: its contracts are not there`,
+  unknown_code: (scheme: string) =>
+    `; ${scheme} is off: X402_CODE_HASHES does not name the code of its contracts`,
 } as const
 
 async function checkChain(
-  { kind, name, rpcUrl, rpcVariable, anvilBinary, sponsorKey, uptoHashes }: ConfiguredChain,
+  { kind, name, rpcUrl, rpcVariable, anvilBinary, sponsorKey, x402Hashes }: ConfiguredChain,
   { signal, note }: Pick<CheckContext, 'signal' | 'note'>,
 ): Promise<Finding> {
   const look = await loadChainInspection()
@@ -153,7 +154,7 @@ async function checkChain(
   const { host } = new URL(rpcUrl ?? '')
   const at = `${host}`
   try {
-    const sight = await look.inspectChain({ name, url: rpcUrl ?? '', sponsorKey, uptoHashes }, signal)
+    const sight = await look.inspectChain({ name, url: rpcUrl ?? '', sponsorKey, x402Hashes }, signal)
     note(`the node at ${host}`, sight.date)
     if (sight.chainId !== sight.expectedChainId)
       return fail(
@@ -169,8 +170,9 @@ async function checkChain(
         `ERC-4337 requires EntryPoint v0.7 on the chain: check ${rpcVariable}.`,
       )
     if (sight.sponsorBalance === null) return fail('chain', `${at}, no gas sponsor`, 'Set CHAIN_SPONSOR_KEY.')
+    const notes = Object.entries(sight.support).map(([scheme, support]) => supportNotes[support](scheme))
     const ether = (Number(sight.sponsorBalance) / 1e18).toFixed(4)
-    const detail = `${at}, block ${sight.blockNumber}, the sponsor has ${ether} ${chainFacts(name).gasSymbol}${uptoNotes[sight.uptoSupport]}`
+    const detail = `${at}, block ${sight.blockNumber}, the sponsor has ${ether} ${chainFacts(name).gasSymbol}${notes.join('')}`
     if (sight.sponsorBalance === 0n)
       return fail('chain', detail, 'Fund the sponsor: transactions cannot be sent without gas.')
     return sight.sponsorBalance < 10n ** 16n

@@ -41,6 +41,7 @@ type Change =
   | { readonly kind: 'submit'; readonly input: AuthorizedOperation }
   | { readonly kind: 'writeContract'; readonly input: Parameters<EvmSigner['writeContract']>[0] }
   | { readonly kind: 'sendTransaction'; readonly input: Parameters<EvmSigner['sendTransaction']>[0] }
+  | { readonly kind: 'callAs'; readonly input: Parameters<Chain['callAs']> }
 
 /** A gateway's node. */
 export interface Node {
@@ -167,6 +168,10 @@ export class Network {
       uptoSupport: read('uptoSupport'),
       permitState: read('permitState'),
       isPermitOver: read('isPermitOver'),
+      channelSupport: read('channelSupport'),
+      channelState: read('channelState'),
+      callAs: (...input) =>
+        call('callAs', async () => void (await this.mine({ kind: 'callAs', input })), true),
       transaction: read('transaction'),
       findTransfers: read('findTransfers'),
       blockNumber: read('blockNumber'),
@@ -261,6 +266,8 @@ export class Network {
           return await this.#inner.mint(change.input)
         case 'submit':
           return await this.#inner.submit(change.input)
+        case 'callAs':
+          return await this.#inner.callAs(...change.input)
         case 'writeContract':
           return await this.#inner.signer.writeContract(change.input)
         case 'sendTransaction':

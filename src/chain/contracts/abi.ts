@@ -61,6 +61,12 @@ export const uptoProxyAbi = parseAbi([
   'error UnauthorizedFacilitator()',
 ])
 
+/** Channels of x402 `batch-settlement`: the part in use. */
+export const channelsAbi = parseAbi([
+  'function channels(bytes32 channelId) view returns (uint128 balance, uint128 totalClaimed)',
+  'function pendingWithdrawals(bytes32 channelId) view returns (uint128 amount, uint40 initiatedAt)',
+])
+
 /** EntryPoint v0.7. @see https://eips.ethereum.org/EIPS/eip-4337 */
 export const entryPointAbi = parseAbi([
   'struct PackedUserOperation { address sender; uint256 nonce; bytes initCode; bytes callData; bytes32 accountGasLimits; uint256 preVerificationGas; bytes32 gasFees; bytes paymasterAndData; bytes signature; }',

@@ -18,6 +18,8 @@ const placed = {
   SandboxMulticall: 'sandboxMulticallCode',
   SandboxPermit2: 'sandboxPermit2Code',
   SandboxUptoProxy: 'sandboxUptoProxyCode',
+  SandboxChannels: 'sandboxChannelsCode',
+  SandboxDepositCollector: 'sandboxDepositCollectorCode',
 }
 
 /** Contracts behind wallets, with the names of their exports. */

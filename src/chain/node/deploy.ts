@@ -1,9 +1,12 @@
-/** Sets up a development node: deploys missing contracts of the smart accounts, the tokens, the multicall and those of `upto`. */
+/** Sets up a development node: deploys missing contracts of the smart accounts, the tokens, the multicall and those of x402. */
 import { concat, encodeFunctionData, getCreate2Address, keccak256, pad } from 'viem'
 import type { Address, Hex } from '../../providers/chain/port.ts'
+import { channelsAddress, depositCollectorAddress } from '../../providers/payment-channels.ts'
 import { tokenAbi } from '../contracts/abi.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
+  sandboxChannelsCode,
+  sandboxDepositCollectorCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
   sandboxStablecoinCode,
@@ -34,11 +37,16 @@ const safeDeployerCode: Hex =
 const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
 const noSalt = pad('0x', { size: 32 })
 
-/** keccak256 of the stand-ins for the contracts of `upto` payments. */
-export const standInHashes: ReadonlySet<Hex> = new Set([
-  keccak256(sandboxPermit2Code),
-  keccak256(sandboxUptoProxyCode),
-])
+/** Stand-ins for the contracts of x402, at their addresses. */
+const x402StandIns = [
+  [permit2Address, sandboxPermit2Code],
+  [uptoProxyAddress, sandboxUptoProxyCode],
+  [channelsAddress, sandboxChannelsCode],
+  [depositCollectorAddress, sandboxDepositCollectorCode],
+] as const
+
+/** keccak256 of the stand-ins for the contracts of x402. */
+export const standInHashes: ReadonlySet<Hex> = new Set(x402StandIns.map(([, code]) => keccak256(code)))
 
 /**
  * Deploys missing contracts; several gateways may do so on one node concurrently.
@@ -54,8 +62,7 @@ export async function deployMissing(
   await Promise.all([
     ensureCode(client, safeDeployer, safeDeployerCode),
     ensureCode(client, multicallAddress, sandboxMulticallCode),
-    ensureCode(client, permit2Address, sandboxPermit2Code),
-    ensureCode(client, uptoProxyAddress, sandboxUptoProxyCode),
+    ...x402StandIns.map(([address, code]) => ensureCode(client, address, code)),
   ])
   await Promise.all([
     ...Object.entries(tokens).map(([symbol, token]) => ensureToken(client, relayer, symbol, token)),

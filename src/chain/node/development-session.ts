@@ -27,6 +27,6 @@ export async function openDevelopmentSession(
     owner: sandboxOwner(),
     isDevelopment: true,
     logSearch: undefined,
-    uptoHashes: standInHashes,
+    x402Hashes: standInHashes,
   })
 }

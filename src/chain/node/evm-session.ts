@@ -1,7 +1,7 @@
 /** A session on one node that is set up; all caches end with it. */
 import type { TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
-import type { Address, EvmSigner, Hex, TokenAddresses, UptoSupport } from '../../providers/chain/port.ts'
+import type { Address, ContractSupport, EvmSigner, Hex, TokenAddresses } from '../../providers/chain/port.ts'
 import { createDeployments, type Deployments } from '../accounts/deployments.ts'
 import {
   createWallets,
@@ -12,9 +12,9 @@ import {
 import { safeAbi } from '../contracts/abi.ts'
 import { createEvmSigner } from '../evm-signer.ts'
 import { createBundler } from '../relay/bundler.ts'
+import { readContractSupport, type Scheme } from '../relay/contract-support.ts'
 import type { LogSearch } from '../relay/executions.ts'
 import { createOperations, type Operations } from '../relay/operations.ts'
-import { readUptoSupport } from '../relay/permits.ts'
 import { type ReadReceipt, readReceipt } from '../relay/read-receipt.ts'
 import type { Relayer } from '../relay/relayer.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -33,8 +33,8 @@ export interface SessionOptions {
   readonly owner: LocalAccount
   readonly isDevelopment: boolean
   readonly logSearch: LogSearch | undefined
-  /** keccak256 of the code that the contracts of `upto` payments may have. */
-  readonly uptoHashes: ReadonlySet<Hex>
+  /** keccak256 of the code that the contracts of x402 may have. */
+  readonly x402Hashes: ReadonlySet<Hex>
 }
 
 export interface EvmSession {
@@ -52,8 +52,8 @@ export interface EvmSession {
   readonly seenBlocks: SeenBlocks
   /** Parses a receipt and records its block. */
   readonly readReceipt: (receipt: TransactionReceipt) => ReadReceipt
-  /** Tells whether `upto` payments can be made; once they can, the contracts are not read again. */
-  readonly readUptoSupport: () => Promise<UptoSupport>
+  /** Tells whether payments by a scheme can be made; once they can, its contracts are not read again. */
+  readonly readSupport: (scheme: Scheme) => Promise<ContractSupport>
   /** Drops cached transactions, contracts and nonces of the sponsor. */
   forget(): void
 }
@@ -68,9 +68,9 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     owner: gatewayOwner,
     isDevelopment,
     logSearch,
-    uptoHashes,
+    x402Hashes,
   } = options
-  let uptoSupport: UptoSupport = 'missing'
+  const supported = new Set<Scheme>()
   // The only part of an address that depends on the factory.
   const proxyCode = await client.readContract({
     address: contracts.proxyFactory,
@@ -121,9 +121,11 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     seenBlocks,
     readReceipt: read,
     signer: createEvmSigner(client, relayer, isDevelopment ? 'pending' : 'latest'),
-    async readUptoSupport() {
-      if (uptoSupport !== 'supported') uptoSupport = await readUptoSupport(client, uptoHashes)
-      return uptoSupport
+    async readSupport(scheme) {
+      if (supported.has(scheme)) return 'supported'
+      const support = await readContractSupport(client, scheme, x402Hashes)
+      if (support === 'supported') supported.add(scheme)
+      return support
     },
     forget() {
       deployments.forget()

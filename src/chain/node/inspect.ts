@@ -2,9 +2,9 @@
 
 import { z } from 'zod'
 import { type ChainName, chainFacts } from '../../core/money/chains.ts'
-import type { Hex, UptoSupport } from '../../providers/chain/port.ts'
+import type { Address, ContractSupport, Hex } from '../../providers/chain/port.ts'
 import { callProvider } from '../../providers/http-client.ts'
-import { canonicalContracts, permit2Address, uptoProxyAddress } from '../rpc/networks.ts'
+import { canonicalContracts, schemeContracts } from '../rpc/networks.ts'
 import { findAnvil } from './anvil-process.ts'
 
 /** Result of an inspection. @property date node's clock from the response header; null if absent. */
@@ -14,8 +14,8 @@ export interface ChainSight {
   readonly blockNumber: bigint
   readonly blockAt: Date
   readonly hasEntryPoint: boolean
-  /** Whether payments by the x402 scheme `upto` can be made. */
-  readonly uptoSupport: UptoSupport
+  /** Whether payments by schemes of x402 with contracts of their own can be made. */
+  readonly support: Readonly<Record<keyof typeof schemeContracts, ContractSupport>>
   /** Wei; null if gas is free. */
   readonly sponsorBalance: bigint | null
   /** True if it is a development node, which the gateway sets up itself. */
@@ -39,12 +39,12 @@ export async function inspectChain(
     name,
     url,
     sponsorKey,
-    uptoHashes,
+    x402Hashes,
   }: {
     readonly name: ChainName
     readonly url: string
     readonly sponsorKey: string | null
-    readonly uptoHashes: readonly Hex[]
+    readonly x402Hashes: readonly Hex[]
   },
   signal: AbortSignal,
 ): Promise<ChainSight> {
@@ -62,13 +62,16 @@ export async function inspectChain(
     if (error !== undefined) throw new Error(`${method}: ${error.message.slice(0, 120)}`)
     return result
   }
-  const [chainId, version, latest, code, balance, ...uptoCodes] = await Promise.all([
+  const judge = (scheme: keyof typeof schemeContracts) =>
+    judgeScheme(request, schemeContracts[scheme], new Set(x402Hashes))
+  const [chainId, version, latest, code, balance, upto, channels] = await Promise.all([
     request('eth_chainId'),
     request('web3_clientVersion').catch(() => ''),
     request('eth_getBlockByNumber', ['latest', false]),
     request('eth_getCode', [canonicalContracts.entryPoint, 'latest']),
     readBalance(request, sponsorKey),
-    ...[permit2Address, uptoProxyAddress].map((address) => request('eth_getCode', [address, 'latest'])),
+    judge('upto'),
+    judge('batch-settlement'),
   ])
   const { number, timestamp } = block.parse(latest)
   return {
@@ -76,7 +79,7 @@ export async function inspectChain(
     expectedChainId: chainFacts(name).id,
     blockNumber: BigInt(number),
     blockAt: new Date(Number(timestamp) * 1_000),
-    uptoSupport: await judgeUptoCode(uptoCodes, new Set(uptoHashes)),
+    support: { upto, 'batch-settlement': channels },
     hasEntryPoint: typeof code === 'string' && code.length > 2,
     sponsorBalance: balance,
     isDevelopment: typeof version === 'string' && /anvil|hardhat|ganache/i.test(version),
@@ -84,9 +87,16 @@ export async function inspectChain(
   }
 }
 
-async function judgeUptoCode(codes: readonly unknown[], hashes: ReadonlySet<Hex>): Promise<UptoSupport> {
-  const { judgeUptoSupport } = await import('../relay/permits.ts')
-  return judgeUptoSupport(
+type Request = (method: string, params?: readonly unknown[]) => Promise<unknown>
+
+async function judgeScheme(
+  request: Request,
+  contracts: readonly Address[],
+  hashes: ReadonlySet<Hex>,
+): Promise<ContractSupport> {
+  const { judgeContractSupport } = await import('../relay/contract-support.ts')
+  const codes = await Promise.all(contracts.map((address) => request('eth_getCode', [address, 'latest'])))
+  return judgeContractSupport(
     codes.map((code) =>
       typeof code === 'string' && code !== '0x' ? (`0x${code.slice(2)}` as const) : undefined,
     ),
@@ -94,10 +104,7 @@ async function judgeUptoCode(codes: readonly unknown[], hashes: ReadonlySet<Hex>
   )
 }
 
-async function readBalance(
-  request: (method: string, params?: readonly unknown[]) => Promise<unknown>,
-  sponsorKey: string | null,
-): Promise<bigint | null> {
+async function readBalance(request: Request, sponsorKey: string | null): Promise<bigint | null> {
   if (sponsorKey === null) return null
   const { privateKeyToAddress } = await import('viem/accounts')
   const address = privateKeyToAddress(`0x${sponsorKey.slice(2)}`)

@@ -11,6 +11,8 @@ import { VERSION } from '../../core/base/version.ts'
 import type { ChainName } from '../../core/money/chains.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
+  sandboxChannelsCode,
+  sandboxDepositCollectorCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
   sandboxStablecoinCode,
@@ -32,7 +34,9 @@ export async function findPreparedState(chain: ChainName, tokens: SandboxTokens)
   const hash = createHash('sha256')
     .update(JSON.stringify([VERSION, loadCreationCode(), ownContracts, tokens]))
     .update([sandboxMulticallCode, sandboxStablecoinCode, sandboxTetherCode].join())
-    .update([sandboxPermit2Code, sandboxUptoProxyCode].join())
+    .update(
+      [sandboxPermit2Code, sandboxUptoProxyCode, sandboxChannelsCode, sandboxDepositCollectorCode].join(),
+    )
     .digest('hex')
   const name = `${chain}-${hash.slice(0, 16)}.json`
   const path = cachePath(name)

@@ -22,8 +22,8 @@ export interface PublicChain {
   readonly sponsorKey: string | null | undefined
   /** Key that signs for every Safe; the sponsor's by default. */
   readonly ownerKey: string | null | undefined
-  /** keccak256 of the code that the contracts of `upto` payments may have. */
-  readonly uptoHashes: ReadonlySet<Hex>
+  /** keccak256 of the code that the contracts of x402 may have. */
+  readonly x402Hashes: ReadonlySet<Hex>
 }
 
 /** Time limit for mining a deployment. */
@@ -41,7 +41,7 @@ const SEARCH_MS = 6 * 24 * 3_600_000
 /** Checks all requirements and opens a session. @throws Error listing everything that is missing or different. */
 export async function openPublicSession(
   { client, clock, log }: { client: NodeClient; clock: Clock; log: Log },
-  { variable, contracts, tokens, sponsorKey, ownerKey, uptoHashes }: PublicChain,
+  { variable, contracts, tokens, sponsorKey, ownerKey, x402Hashes }: PublicChain,
 ): Promise<EvmSession> {
   const problems: string[] = []
   const stranger = await otherChain(client, variable)
@@ -67,7 +67,7 @@ export async function openPublicSession(
     relayer,
     owner,
     isDevelopment: false,
-    uptoHashes,
+    x402Hashes,
     logSearch: {
       pageBlocks: BigInt(PAGE_BLOCKS),
       pages: Math.ceil(SEARCH_MS / (PAGE_BLOCKS * blockMs)),

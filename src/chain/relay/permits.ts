@@ -2,29 +2,16 @@
  * State of a transfer that its owner signed for the `upto` proxy. Permit2 keeps a bit for each used nonce and logs nothing; the token and
  * the proxy log the transfer. The owner's permits, counted by the token, tell whether its permission was taken back.
  */
-import { hexToBigInt, keccak256, type TransactionReceipt } from 'viem'
-import type { Hex, PermitState, TokenPermit, UptoSupport } from '../../providers/chain/port.ts'
+import { hexToBigInt, type TransactionReceipt } from 'viem'
+import type { Hex, PermitState, TokenPermit } from '../../providers/chain/port.ts'
 import { permit2Abi, tokenAbi, transferEvent } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import { lowerCaseAddress, permit2Address, uptoProxyAddress } from '../rpc/networks.ts'
+import { lowerCaseAddress, permit2Address } from '../rpc/networks.ts'
 import { type LogSearch, pagesBack } from './executions.ts'
 import type { ReadReceipt } from './read-receipt.ts'
 
 /** Permits that an owner signs for a payment: the second takes the first one back. */
 const PERMITS = 2n
-
-/** @param hashes keccak256 of the code that the contracts may have. */
-export async function readUptoSupport(client: NodeClient, hashes: ReadonlySet<Hex>): Promise<UptoSupport> {
-  const codes = await Promise.all(
-    [permit2Address, uptoProxyAddress].map((address) => client.getCode({ address })),
-  )
-  return judgeUptoSupport(codes, hashes)
-}
-
-export function judgeUptoSupport(codes: readonly (Hex | undefined)[], hashes: ReadonlySet<Hex>): UptoSupport {
-  if (codes.some((code) => !code)) return 'missing'
-  return codes.every((code = '0x') => hashes.has(keccak256(code))) ? 'supported' : 'unknown_code'
-}
 
 /**
  * Checks in one block that the nonce is unused and that the permission was taken back or has ended.

@@ -9,6 +9,7 @@ import {
 } from '../../core/money/chains.ts'
 import { assetDecimals, type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import type { Address, Hex, TokenAddresses } from '../../providers/chain/port.ts'
+import { channelsAddress, depositCollectorAddress } from '../../providers/payment-channels.ts'
 import {
   agentAllowanceCode,
   agentAllowanceCodeHash,
@@ -122,6 +123,12 @@ export const permit2Address: Address = '0x000000000022D473030F116dDEE9F6B43aC78B
 
 /** Proxy of x402 that settles `upto` payments, on every chain. @see https://github.com/coinbase/x402 */
 export const uptoProxyAddress: Address = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C240002'
+
+/** Contracts that a scheme of x402 needs beside the token. */
+export const schemeContracts = {
+  upto: [permit2Address, uptoProxyAddress],
+  'batch-settlement': [channelsAddress, depositCollectorAddress],
+} as const satisfies Record<string, readonly [Address, Address]>
 
 /** Contracts behind every smart account. */
 export interface AccountContracts {

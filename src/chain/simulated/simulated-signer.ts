@@ -5,6 +5,7 @@ import { type Address, type EvmSigner, type Hex, refusedCall } from '../../provi
 import { isSignedByKey } from '../accounts/typed-data.ts'
 import { encodeCalldata } from '../evm-signer.ts'
 import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
+import { isChannelContract, judgeChannelCall } from './simulated-channels.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 import { isUptoContract, judgeUptoCall } from './simulated-upto.ts'
 
@@ -46,22 +47,28 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
       return { status: 'success' }
     },
     async getCode({ address }) {
-      return tokenAt(address) === undefined && !isUptoContract(address) ? undefined : someCode
+      return findJudge(address) === undefined ? undefined : someCode
     },
   }
 }
 
-async function judge(context: CallContext, to: Address, data: Hex): Promise<SimulatedCall> {
-  const token = tokenAt(to)
-  if (token === undefined && !isUptoContract(to))
-    throw new Error(`The simulated chain has no contract at ${to}.`)
+/** Checks a call of a contract. @throws the refusal of a call that would revert. */
+export async function judge(context: CallContext, to: Address, data: Hex): Promise<SimulatedCall> {
+  const judgeCall = findJudge(to)
+  if (judgeCall === undefined) throw new Error(`The simulated chain has no contract at ${to}.`)
   try {
-    return token === undefined
-      ? await judgeUptoCall(context, data)
-      : await judgeTokenCall(context, token, data)
+    return await judgeCall(context, data)
   } catch (error) {
     throw toRefusal(error)
   }
+}
+
+/** Finds what answers for the contract at an address. */
+function findJudge(to: Address): ((context: CallContext, data: Hex) => Promise<SimulatedCall>) | undefined {
+  const token = tokenAt(to)
+  if (token !== undefined) return (context, data) => judgeTokenCall(context, token, data)
+  if (isUptoContract(to)) return judgeUptoCall
+  return isChannelContract(to) ? judgeChannelCall : undefined
 }
 
 /** An error of the books occurs before they change. */

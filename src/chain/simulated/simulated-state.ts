@@ -33,6 +33,10 @@ export interface SimulatedState {
   allow(token: Stablecoin, owner: Address, spender: Address, units: bigint): void
   countPermit(token: Stablecoin, owner: Address): void
   use(mark: string): void
+  /** A payment channel, to be changed in place; an unknown one is empty. */
+  channel(id: Hex): SimulatedChannel
+  /** What a seller has claimed from its channels in a token, and been paid. */
+  receiver(receiver: Address, token: Address): { claimed: bigint; settled: bigint }
   /** Mines a block with the changes so far as one transaction. @returns its hash. */
   mine(transaction?: { hash?: Hex; calldata?: Hex; operationHash?: Hex }): Hex
 }
@@ -52,6 +56,14 @@ export interface SimulatedMovement {
   readonly isUpto?: boolean
 }
 
+/** @property refunds count of the seller's refunds. @property withdrawal by the payer alone; `initiatedAt` in Unix seconds. */
+export interface SimulatedChannel {
+  balance: bigint
+  claimed: bigint
+  refunds: bigint
+  withdrawal: { readonly amount: bigint; readonly initiatedAt: number } | undefined
+}
+
 const ZERO: Address = '0x0000000000000000000000000000000000000000'
 
 /** @param identity random by default; with a given one, equal changes have equal hashes. */
@@ -59,6 +71,8 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
   const balances = perToken(() => new Map<Address, bigint>())
   const allowances = perToken(() => new Map<string, bigint>())
   const permits = perToken(() => new Map<Address, bigint>())
+  const channels = new Map<Hex, SimulatedChannel>()
+  const receivers = new Map<string, { claimed: bigint; settled: bigint }>()
   const used = new Map<string, CalledTransaction | undefined>()
   const byHash = new Map<Hex, CalledTransaction>()
   const mined: CalledTransaction[] = []
@@ -120,6 +134,10 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
       permits[token].set(lowerCaseAddress(owner), (permits[token].get(lowerCaseAddress(owner)) ?? 0n) + 1n)
     },
     use,
+    channel: (id) =>
+      findOrMake(channels, id, () => ({ balance: 0n, claimed: 0n, refunds: 0n, withdrawal: undefined })),
+    receiver: (receiver, token) =>
+      findOrMake(receivers, namePair(receiver, token), () => ({ claimed: 0n, settled: 0n })),
     mine({ hash, calldata = '0x', operationHash } = {}) {
       const blockNumber = BigInt(mined.length + 1)
       const transaction = {
@@ -147,6 +165,12 @@ export function fakeHash(text: string): Hex {
 /** Derives 20 bytes in the form of an address from a text. */
 export function fakeAddress(text: string): Address {
   return `0x${fakeHash(text).slice(26)}`
+}
+
+function findOrMake<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const found = map.get(key) ?? make()
+  map.set(key, found)
+  return found
 }
 
 function namePair(owner: Address, spender: Address): string {

@@ -12,7 +12,7 @@ import {
 import type { Clock } from '../../core/base/clock.ts'
 import { signedPaymentTypes as types } from '../../core/base/signed-payment-types.ts'
 import { chains } from '../../core/money/chains.ts'
-import type { Stablecoin } from '../../core/money/money.ts'
+import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import type { Address, Hex, TokenAuthorization } from '../../providers/chain/port.ts'
 import { tokenRefusals } from '../relay/refusal.ts'
 import { lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
@@ -241,7 +241,7 @@ function isPlain(functionName: string): boolean {
   return ['name', 'symbol', 'decimals', 'balanceOf', 'allowance', 'transferFrom'].includes(functionName)
 }
 
-function buildDomain(symbol: Stablecoin) {
+export function buildDomain(symbol: Stablecoin) {
   const { name, version, address } = sandboxTokens[symbol]
   return { name, version, chainId: chains['base-sepolia'].id, verifyingContract: address }
 }
@@ -253,4 +253,13 @@ function markAuthorization(symbol: Stablecoin, authorizer: Address, nonce: Hex):
 /** Builds the mark of an authorization in the simulated books. */
 export function authorizationMark({ token, authorizer, nonce }: TokenAuthorization): string {
   return `${lowerCaseAddress(token)}|${lowerCaseAddress(authorizer)}|${nonce}`
+}
+
+/** Finds the token with EIP-2612 and EIP-3009 at an address. */
+export function authorizingTokenAt(address: Address): Stablecoin | undefined {
+  const plain = lowerCaseAddress(address)
+  return stablecoins.find(
+    (symbol) =>
+      lowerCaseAddress(sandboxTokens[symbol].address) === plain && sandboxTokens[symbol].authorizations,
+  )
 }

@@ -2,11 +2,17 @@
 import { decodeFunctionData, getAddress, hashTypedData, parseAbi, toHex } from 'viem'
 import { uptoTypes } from '../../core/base/signed-payment-types.ts'
 import { chains } from '../../core/money/chains.ts'
-import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { splitNonce } from '../relay/permits.ts'
-import { lowerCaseAddress, permit2Address, sandboxTokens, uptoProxyAddress } from '../rpc/networks.ts'
-import { type CallContext, prepareWrite, read, requireSigned, type SimulatedCall } from './simulated-token.ts'
+import { lowerCaseAddress, permit2Address, uptoProxyAddress } from '../rpc/networks.ts'
+import {
+  authorizingTokenAt,
+  type CallContext,
+  prepareWrite,
+  read,
+  requireSigned,
+  type SimulatedCall,
+} from './simulated-token.ts'
 
 const abi = parseAbi([
   'struct TokenPermissions { address token; uint256 amount; }',
@@ -39,7 +45,7 @@ export async function judgeUptoCall(context: CallContext, data: Hex): Promise<Si
     )
   }
   const [{ permitted, nonce, deadline }, amount, owner, witness, signature] = call.args
-  const symbol = tokenAt(permitted.token)
+  const symbol = authorizingTokenAt(permitted.token)
   if (symbol === undefined) throw new Error('execution reverted')
   const mark = permitMark(owner, toHex(nonce, { size: 32 }))
   const check = () => {
@@ -72,14 +78,6 @@ export async function judgeUptoCall(context: CallContext, data: Hex): Promise<Si
 function bitIn(nonce: string, word: bigint): bigint {
   const place = splitNonce(`0x${nonce.replace(/^0x/, '')}`)
   return place.word === word ? 1n << place.bit : 0n
-}
-
-function tokenAt(address: Address): Stablecoin | undefined {
-  const plain = lowerCaseAddress(address)
-  return stablecoins.find(
-    (symbol) =>
-      lowerCaseAddress(sandboxTokens[symbol].address) === plain && sandboxTokens[symbol].authorizations,
-  )
 }
 
 function decode(data: Hex) {

@@ -30,7 +30,7 @@ import {
   sandboxTokenAddresses,
 } from '../rpc/networks.ts'
 import { createSimulatedAllowances } from './simulated-allowances.ts'
-import { createSimulatedSigner } from './simulated-signer.ts'
+import { createSimulatedSigner, judge } from './simulated-signer.ts'
 import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
 import { authorizationMark } from './simulated-token.ts'
 import { permitMark } from './simulated-upto.ts'
@@ -156,6 +156,28 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     isPermitOver: async (permit, validBefore) => {
       const { status } = readPermit(permit)
       return status === 'canceled' || (status === 'unused' && clock() >= validBefore)
+    },
+    channelSupport: async () => 'supported',
+    channelState: async (id) => {
+      const { balance, claimed, withdrawal } = state.channel(id)
+      return {
+        balance,
+        claimed,
+        withdrawal: withdrawal && {
+          amount: withdrawal.amount,
+          initiatedAt: new Date(withdrawal.initiatedAt * 1_000),
+        },
+      }
+    },
+    async callAs({ address }, { to, data, nonce }) {
+      // Gas costs nothing here, and an address's calls are counted by their nonces.
+      const mark = `call|${lowerCaseAddress(address)}|${nonce}`
+      if (state.isUsed(mark)) return
+      const judged = await judge({ state, clock, caller: address }, to, data)
+      if (state.isUsed(mark)) return
+      judged.commit()
+      state.use(mark)
+      state.mine({ calldata: data })
     },
     transaction: async (hash) => state.transaction(hash),
     findTransfers: async ({ fromBlock, toBlock, to }) =>

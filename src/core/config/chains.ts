@@ -26,7 +26,7 @@ export const chainVariables = {
   CHAIN_SPONSOR_KEY: privateKey.optional(),
   CHAIN_OWNER_KEY: privateKey.optional(),
   ANVIL_BIN: z.string().optional(),
-  UPTO_CODE_HASHES: list
+  X402_CODE_HASHES: list
     .superRefine((hashes, context) => {
       for (const hash of hashes.filter((text) => !isCodeHash(text)))
         context.addIssue({ code: 'custom', message: `"${hash}" is not 0x and 64 hex digits` })
@@ -48,8 +48,8 @@ export interface ConfiguredChain {
   readonly sponsorKey: string | null
   readonly ownerKey: string | null
   readonly anvilBinary: string | null
-  /** keccak256 of the code that the contracts of `upto` payments may have on public chains. */
-  readonly uptoHashes: readonly `0x${string}`[]
+  /** keccak256 of the code that the contracts of x402 may have on public chains. */
+  readonly x402Hashes: readonly `0x${string}`[]
 }
 
 /** @property chains the default first. */
@@ -64,7 +64,7 @@ interface ChainSettings {
   readonly CHAIN_SPONSOR_KEY?: string | undefined
   readonly CHAIN_OWNER_KEY?: string | undefined
   readonly ANVIL_BIN?: string | undefined
-  readonly UPTO_CODE_HASHES?: readonly string[] | undefined
+  readonly X402_CODE_HASHES?: readonly string[] | undefined
 }
 
 export function readChains(settings: ChainSettings & Readonly<Record<string, unknown>>): ChainConfig {
@@ -80,7 +80,7 @@ export function readChains(settings: ChainSettings & Readonly<Record<string, unk
       sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
       ownerKey: settings.CHAIN_OWNER_KEY ?? null,
       anvilBinary: settings.ANVIL_BIN ?? null,
-      uptoHashes: settings.UPTO_CODE_HASHES?.filter(isCodeHash) ?? [],
+      x402Hashes: settings.X402_CODE_HASHES?.filter(isCodeHash) ?? [],
     }
   }
   return { chains: [configureChain(first), ...others.map(configureChain)] }

@@ -282,8 +282,41 @@ export type PermitState =
   | { readonly status: 'unused' | 'canceled' | 'invalidated' }
   | { readonly status: 'used'; readonly transactionHashes: readonly [Hex, ...Hex[]] }
 
-/** Whether a chain has the contracts of `upto` payments with code that is known here. */
-export type UptoSupport = 'supported' | 'missing' | 'unknown_code'
+/** Whether a chain has the contracts of a scheme of x402 with code that is known here. */
+export type ContractSupport = 'supported' | 'missing' | 'unknown_code'
+
+/**
+ * State of a payment channel in its contract. `balance`: deposits less what was returned, so that it covers `claimed`.
+ * @property withdrawal what its payer withdraws alone, once the channel's delay has passed.
+ */
+export interface ChannelState {
+  readonly balance: bigint
+  readonly claimed: bigint
+  readonly withdrawal: { readonly amount: bigint; readonly initiatedAt: Date } | undefined
+}
+
+/** An address of the gateway that holds no gas, as viem's `LocalAccount`. */
+export interface GaslessAccount {
+  readonly address: Address
+  signTransaction(transaction: {
+    readonly type: 'eip1559'
+    readonly chainId: number
+    readonly nonce: number
+    readonly to: Address
+    readonly data: Hex
+    readonly gas: bigint
+    readonly value: bigint
+    readonly maxFeePerGas: bigint
+    readonly maxPriorityFeePerGas: bigint
+  }): Promise<Hex>
+}
+
+/** @property nonce of the address's transactions: a repeated call sends nothing twice. */
+export interface GaslessCall {
+  readonly to: Address
+  readonly data: Hex
+  readonly nonce: number
+}
 
 /** Token contracts by symbol. Every chain has USDC; others are absent where their issuer has none. */
 export type TokenAddresses = { readonly USDC: Address } & Readonly<Partial<Record<Stablecoin, Address>>>
@@ -343,7 +376,7 @@ export interface Chain {
    */
   isAuthorizationOver(authorization: TokenAuthorization, validBefore: Date): Promise<boolean>
   /** Tells whether `upto` payments can be made here. */
-  uptoSupport(): Promise<UptoSupport>
+  uptoSupport(): Promise<ContractSupport>
   /** Reads the state of a transfer by the `upto` proxy. @throws when its nonce is used and no settlement is found. */
   permitState(permit: TokenPermit): Promise<PermitState>
   /**
@@ -351,6 +384,15 @@ export interface Chain {
    * taken back, or the timestamp is `validBefore` or later.
    */
   isPermitOver(permit: TokenPermit, validBefore: Date): Promise<boolean>
+  /** Tells whether payment channels (x402 `batch-settlement`) can be used here. */
+  channelSupport(): Promise<ContractSupport>
+  /** Reads the state of a channel. @param at `final`: in a block that can no longer change. */
+  channelState(id: Hex, at: 'latest' | 'final'): Promise<ChannelState>
+  /**
+   * Sends a call by an address without gas, which the sponsor covers. A repeat whose nonce is used sends nothing.
+   * @throws Error when the call would revert, reverted, or is not confirmed in time: repeat it then.
+   */
+  callAs(account: GaslessAccount, call: GaslessCall): Promise<void>
   /** Reads a mined transaction; undefined while it is in no block. */
   transaction(hash: Hex): Promise<CalledTransaction | undefined>
   /**

@@ -79,7 +79,7 @@ describe('the configuration', () => {
           sponsorKey: null,
           ownerKey: null,
           anvilBinary: null,
-          uptoHashes: [],
+          x402Hashes: [],
         },
       ],
       x402: {

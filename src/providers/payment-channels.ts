@@ -1,0 +1,72 @@
+/**
+ * Payment channels of x402 `batch-settlement`, as their contract sees them: the same addresses on every chain, EIP-712 typed data, ids.
+ * @see https://github.com/coinbase/x402/tree/main/specs/schemes
+ */
+import { hashTypedData } from 'viem'
+import type { Address, Hex } from './chain/port.ts'
+
+/** The contract of the channels, and what brings EIP-3009 deposits into them. */
+export const channelsAddress: Address = '0x4020074e9dF2ce1deE5A9C1b5c3f541D02a10003'
+export const depositCollectorAddress: Address = '0x4020806089470a89826cB9fB1f4059150b550004'
+
+/**
+ * Terms of a channel, which are its identity.
+ * @property payerAuthorizer signs the vouchers. @property receiverAuthorizer signs the seller's refunds and claims.
+ * @property withdrawDelay seconds in which the seller may still claim, once the payer withdraws alone.
+ */
+export interface ChannelConfig {
+  readonly payer: Address
+  readonly payerAuthorizer: Address
+  readonly receiver: Address
+  readonly receiverAuthorizer: Address
+  readonly token: Address
+  readonly withdrawDelay: number
+  readonly salt: Hex
+}
+
+export const channelTypes = {
+  ChannelConfig: [
+    { name: 'payer', type: 'address' },
+    { name: 'payerAuthorizer', type: 'address' },
+    { name: 'receiver', type: 'address' },
+    { name: 'receiverAuthorizer', type: 'address' },
+    { name: 'token', type: 'address' },
+    { name: 'withdrawDelay', type: 'uint40' },
+    { name: 'salt', type: 'bytes32' },
+  ],
+  Voucher: [
+    { name: 'channelId', type: 'bytes32' },
+    { name: 'maxClaimableAmount', type: 'uint128' },
+  ],
+  Refund: [
+    { name: 'channelId', type: 'bytes32' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'amount', type: 'uint128' },
+  ],
+  ClaimBatch: [{ name: 'claims', type: 'ClaimEntry[]' }],
+  ClaimEntry: [
+    { name: 'channelId', type: 'bytes32' },
+    { name: 'maxClaimableAmount', type: 'uint128' },
+    { name: 'totalClaimed', type: 'uint128' },
+  ],
+} as const
+
+/** EIP-712 domain of channels, vouchers and refunds. */
+export function channelDomain(chainId: number) {
+  return {
+    name: 'x402 Batch Settlement',
+    version: '1',
+    chainId,
+    verifyingContract: channelsAddress,
+  } as const
+}
+
+/** Computes a channel's id: 32 bytes. */
+export function hashChannel(config: ChannelConfig, chainId: number): Hex {
+  return hashTypedData({
+    domain: channelDomain(chainId),
+    types: channelTypes,
+    primaryType: 'ChannelConfig',
+    message: config,
+  })
+}
