@@ -81,6 +81,8 @@ import cardsReveal from './cards/reveal.ts'
 import cardsSettings from './cards/settings.ts'
 import cardsTransactions from './cards/transactions.ts'
 import cardsUpdate from './cards/update.ts'
+import channelsClose from './channels/close.ts'
+import channelsList from './channels/list.ts'
 import complianceBlockedAddressesGet from './compliance/blocked-addresses/get.ts'
 import complianceBlockedAddressesSet from './compliance/blocked-addresses/set.ts'
 import complianceKyc from './compliance/kyc.ts'
@@ -235,6 +237,8 @@ export const tools: readonly Tool[] = [
   cardsSettings,
   cardsTransactions,
   cardsUpdate,
+  channelsClose,
+  channelsList,
   complianceBlockedAddressesGet,
   complianceBlockedAddressesSet,
   complianceKyc,

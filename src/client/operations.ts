@@ -1781,6 +1781,36 @@ export type CategoryUsage = {
   count: number
 }
 
+export type Channel = {
+  /** `chn_…`. */
+  id: string
+  /** Origin of the seller. */
+  origin: string
+  /** Network as the seller names it. */
+  network: string
+  /** Asset of the amounts. */
+  asset: 'USDC' | 'EURC' | 'PYUSD'
+  /** Deposited, decimal string. */
+  deposit: string
+  /** Paid by vouchers; provisional until it is closed. */
+  spent: string
+  /** Taken by the seller, known when it is closed. */
+  claimed: string
+  /** `closing`: the seller is asked for the rest; `exiting`: the rest comes without the seller. */
+  status: 'open' | 'closing' | 'closed' | 'exiting'
+  /** When it was opened, ISO 8601 UTC. */
+  opensAt: string
+  /** When the rest can be taken without the seller. */
+  withdrawableAt: string | null
+  /** Key that buys by it. */
+  agentId: string
+}
+
+export type ChannelsListResponse = {
+  /** At most 200 channels. */
+  channels: Channel[]
+}
+
 export type CodeRequest = {
   /** Channel that delivers the code. */
   channel: 'email' | 'sms'
@@ -2415,6 +2445,23 @@ export type Event = EventEnvelope &
         }
       }
     | {
+        /** `channel.opened`: The deposit of a payment channel reached its contract. `channel.closed`: A payment channel is closed: what its seller did not take is the account’s again. */
+        type: 'channel.opened' | 'channel.closed'
+        /** Facts of the event. */
+        data: {
+          /** Origin of the seller. */
+          origin: string
+          /** Asset by symbol. */
+          asset: string
+          /** Deposited, decimal string. */
+          amount: string
+          /** Taken by the seller; "0" while it is open. */
+          claimedAmount: string
+          /** Paid by vouchers that the seller never took, and back. */
+          returnedAmount: string
+        }
+      }
+    | {
         /** `payout.sent`: A payout was sent to the bank. `payout.paid`: The bank paid a payout. `payout.returned`: A payout was returned or never left; its money is available again. */
         type: 'payout.sent' | 'payout.paid' | 'payout.returned'
         /** Facts of the event. */
@@ -2793,7 +2840,7 @@ export type Offer = {
   /** Symbol, or contract address of an unknown asset. */
   asset: string
   /** `upto`: `amount` is a maximum. */
-  scheme: 'exact' | 'upto'
+  scheme: 'exact' | 'upto' | 'batch-settlement'
   /** Price; in smallest units for an unknown asset. */
   amount: string
   /** Value in USD; null for an unknown asset. */
@@ -3316,7 +3363,7 @@ export type Purchase = {
   /** Purpose given by the buyer. */
   purpose: string | null
   /** `upto`: `price` is the maximum that was reserved. */
-  scheme: 'exact' | 'upto'
+  scheme: 'exact' | 'upto' | 'batch-settlement'
   /** Agreed price in the asset. */
   price: string
   /** As `lastFailure`. */
@@ -3367,7 +3414,7 @@ export type PurchaseEvidence = {
     /** Payment protocol. */
     protocol: 'x402-v2' | 'x402-v1' | 'mpp'
     /** `upto`: the amount is a maximum. Default: `exact`. */
-    scheme?: 'exact' | 'upto'
+    scheme?: 'exact' | 'upto' | 'batch-settlement'
     /** EVM chain id. */
     chainId: number
     /** Network as the seller names it. */
@@ -5248,6 +5295,18 @@ export interface Operations {
       CardsTransactionsResponse['transactions'][number]
     >
   }
+  readonly channels: {
+    /** Close a payment channel: what the seller did not take returns to the wallet. */
+    readonly close: Call<
+      {
+        /** `chn_…`. */
+        id: string
+      },
+      Channel
+    >
+    /** List payment channels to sellers, open ones first; a key sees its own. */
+    readonly list: Call<Record<never, never>, ChannelsListResponse>
+  }
   readonly compliance: {
     readonly blockedAddresses: {
       /** Read the addresses that are blocked for all transfers of the account. */
@@ -5828,6 +5887,8 @@ export const routes: Readonly<
   'cards.reveal': ['POST', '/api/cards/{id}/reveal', true, ''],
   'cards.settings': ['POST', '/api/cards/settings', true, ''],
   'cards.transactions': ['GET', '/api/cards/{id}/transactions', false, 'transactions cursor'],
+  'channels.close': ['POST', '/api/channels/{id}/close', true, ''],
+  'channels.list': ['GET', '/api/channels', false, ''],
   'compliance.blockedAddresses.get': ['GET', '/api/compliance/blocked-addresses', false, ''],
   'compliance.blockedAddresses.set': ['PUT', '/api/compliance/blocked-addresses', true, ''],
   'compliance.kyc': ['POST', '/api/compliance/kyc', true, ''],

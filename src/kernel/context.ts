@@ -73,6 +73,12 @@ export interface Settings {
   readonly accountsPerCurrency: number
   /** Bearer token of `/metrics`; null restricts production to loopback connections. */
   readonly metricsToken: string | null
+  /** Limits of payment channels: see BuyingConfig. */
+  readonly channels: {
+    readonly maxWithdrawDelay: number
+    readonly depositMax: bigint
+    readonly idleMs: number
+  }
   /** Days for which events and webhook deliveries are kept. */
   readonly eventDays: number
 }

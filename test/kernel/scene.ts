@@ -66,6 +66,7 @@ export const sandboxSettings: Settings = {
   cardSpreadBps: 50,
   cardFloatMicros: 50_000_000n,
   cardPullMs: 2_500,
+  channels: { maxWithdrawDelay: 86_400, depositMax: 1_000_000n, idleMs: 3_600_000 },
   accountsPerCurrency: 1,
   metricsToken: null,
   eventDays: 90,

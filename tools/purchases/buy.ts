@@ -19,9 +19,12 @@ import { countSignature } from '../../src/people/identity/passkeys/count-signatu
 import { readAssertion } from '../../src/people/identity/passkeys/passkey-response.ts'
 import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signature.ts'
 import type { Wallet } from '../../src/providers/chain/port.ts'
+import { hashChannel } from '../../src/providers/payment-channels.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { requireApprovedTerms } from '../../src/rails/buying/approved-terms.ts'
 import { derivePurchaseNonce, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
+import { openChannel } from '../../src/rails/buying/channels/channel-store.ts'
+import { payByVoucher, signForChannel, toConfig } from '../../src/rails/buying/channels/pay-by-voucher.ts'
 import { viewAnswer } from '../../src/rails/buying/delivery.ts'
 import { findOffer } from '../../src/rails/buying/find-offer.ts'
 import { buildGivenUpFailure, fundPurchase } from '../../src/rails/buying/fund-purchase.ts'
@@ -174,7 +177,7 @@ export default defineTool({
     // Facts that do not depend on the seller's answer are read while it is awaited.
     const [found, seen, outcomes, purse, sinceBlock] = await Promise.all([
       isSignedByOwner(context, input).then((isSigned) =>
-        findOffer(context, { request, purseId, asset: input.asset, maxUnits, table, isSigned }),
+        findOffer(context, { request, purseId, keyId, asset: input.asset, maxUnits, table, isSigned }),
       ),
       findKnownSeller(context.database, { accountId, seller, resource, asset: input.asset }),
       judgesRecords(caller) ? findSellerOutcomes(context.database, { accountId, seller }) : null,
@@ -183,7 +186,7 @@ export default defineTool({
       readTokenDomain(context.chain, input.asset),
     ])
     if ('free' in found) return { costless: viewFree(viewAnswer(found.free)) }
-    const { asset, units, payTo, ...offer } = found
+    const { asset, units, payTo, channel, ...offer } = found
     await requireApprovedTerms(context, { payTo, units, asset })
     const money = { asset, units }
     const chain = context.chain.name
@@ -209,7 +212,7 @@ export default defineTool({
       units: units.toString(),
       seconds: offer.seconds,
       offer: offer.offer,
-      purseId: isUpto ? purchaseId : purseId,
+      purseId: isUpto ? purchaseId : (channel?.id ?? purseId),
       travelRuleId: null,
       sinceBlock: sinceBlock.toString(),
     }
@@ -217,7 +220,11 @@ export default defineTool({
     const isWritable = keyId !== null && purse !== undefined && isSignedFirst(offer)
     const [known, signed] = await Promise.all([
       loadTransferFacts(context, transfer),
-      isWritable ? signTerms(context, wanted) : null,
+      channel?.isReady
+        ? signForChannel(context, wanted, channel.cumulative)
+        : isWritable
+          ? signTerms(context, wanted)
+          : null,
     ])
     const { parties } = known
     const authorized = await authorizePurchase(context, { input, parties, terms: { request, payTo }, units })
@@ -227,7 +234,7 @@ export default defineTool({
       facts: complianceFactsFrom(known.compliance, payTo),
       safeAddress: undefined,
     })
-    const chosen = isUpto ? 0n : (purse?.chunk ?? firstChunk(keyId))
+    const chosen = isUpto ? 0n : (channel?.deposit ?? purse?.chunk ?? firstChunk(keyId))
     const chunk = await affordableChunk(context, { wallet: parties.wallet, keyId, chosen, asset })
     const terms = {
       ...wanted,
@@ -242,9 +249,12 @@ export default defineTool({
       chain,
       counterparty: payTo,
       aml,
-      isSponsored: true,
+      // A voucher of a channel with the price sends nothing to the chain.
+      ...(channel?.isReady === true ? {} : { isSponsored: true as const }),
       // A payment that the owner signed leaves the wallet, whatever the purse has; so does one from an address of its own.
-      ...(isUpto || isByIntent(authorized) ? {} : { purse: { id: purseId, chunk } }),
+      ...(isUpto || isByIntent(authorized)
+        ? {}
+        : { purse: { id: wanted.purseId, chunk, isOnly: channel?.isReady === true } }),
       signedBy: authorized?.signerId ?? null,
       seller: {
         origin,
@@ -272,7 +282,10 @@ export default defineTool({
       (await writePurchase(context, { decisionId, terms }))
     const request = readRequest(input, { loopback: isSandbox(context) })
     const paid = await whileClaimed(context, purchase.id, () =>
-      payPurchase(context, { purchase, terms, request, signature: input.signature }),
+      payPurchase(context, {
+        ...{ purchase, terms, request, signature: input.signature },
+        isTaken: purchase.state === 'signed',
+      }),
     )
     return viewBought(context.settings.dataKey, paid, {
       usd: terms.usd,
@@ -300,7 +313,10 @@ export default defineTool({
         return writePurchase(context, { decisionId, terms })
       },
       pay: async (purchase) =>
-        payPurchase(context, { purchase, terms: await readDecided(), request, signature: input.signature }),
+        payPurchase(context, {
+          ...{ purchase, terms: await readDecided(), request, signature: input.signature },
+          isTaken: false,
+        }),
     })
     if (recalled === null) return null
     const { purchase, askedAgain } = recalled
@@ -435,10 +451,12 @@ async function writePurchase(
       accountId,
       address,
       home: wallet.address,
-      chunk: terms.scheme === 'upto' ? 0n : firstChunk(keyId),
+      chunk: terms.scheme === 'exact' ? firstChunk(keyId) : 0n,
       at: now,
     }
     await openPurse({ database, dataKey: settings.dataKey }, purse)
+    if (terms.scheme === 'batch-settlement' && keyId !== null)
+      await openChannelFor(context, { terms, accountId, keyId })
   }
   const signed = place === 'purse' && isSignedFirst(terms) ? await signTerms(context, terms) : null
   const verdict = await insertPurchase(database, newPurchase(context, { decisionId, terms, signed }))
@@ -447,6 +465,21 @@ async function writePurchase(
   if (purchase !== undefined) throw idempotencyInProgress()
   await releaseSpend(database, { decisionId, at: clock() })
   throw buildGivenUpFailure(decisionId)
+}
+
+async function openChannelFor(
+  context: Context,
+  { terms, accountId, keyId }: { terms: Facts; accountId: string; keyId: string },
+): Promise<void> {
+  const { database, chain, now: at } = context
+  const config = toConfig(context, terms)
+  const { purseId: id, origin, payTo, asset, token, network } = terms
+  await openChannel(database, {
+    ...{ id, accountId, keyId, origin, payTo, asset, token, network, at, chain: chain.name },
+    receiverAuthorizer: config.receiverAuthorizer,
+    withdrawDelay: config.withdrawDelay,
+    hash: hashChannel(config, chain.id),
+  })
 }
 
 /** A purchase of decided terms, to be written. */
@@ -485,10 +518,29 @@ async function payPurchase(
     terms,
     request,
     signature,
-  }: { purchase: Purchase; terms: Facts; request: PurchaseRequest; signature: string | undefined },
+    isTaken,
+  }: {
+    purchase: Purchase
+    terms: Facts
+    request: PurchaseRequest
+    signature: string | undefined
+    isTaken: boolean
+  },
 ): Promise<Purchase> {
-  const { database, clock, settings } = context
+  const fund = () => fundTerms(context, { purchase, terms, signature })
+  if (terms.scheme === 'batch-settlement')
+    return payByVoucher(context, { purchase, terms, request, isTaken, fund })
   if (purchase.state === 'signed') return presentPurchase(context, purchase, request)
+  await fund()
+  const signed = await signPurchase(context, purchase, terms)
+  return presentPurchase(context, signed, request)
+}
+
+async function fundTerms(
+  context: Context,
+  { purchase, terms, signature }: { purchase: Purchase; terms: Facts; signature: string | undefined },
+): Promise<void> {
+  const { database, clock, settings } = context
   const caller = requireCaller(context)
   const accountId = caller.account.id
   await fundPurchase(context, purchase, async (units) => {
@@ -506,8 +558,6 @@ async function payPurchase(
       at: clock(),
     })
   })
-  const signed = await signPurchase(context, purchase, terms)
-  return presentPurchase(context, signed, request)
 }
 
 function isByIntent(

@@ -64,6 +64,7 @@ export default defineTool({
     const found = await findOffer(context, {
       request,
       purseId: accountId,
+      keyId: null,
       asset,
       maxUnits,
       table,

@@ -60,7 +60,9 @@ export default defineTool({
     const answer = await askUnpaid(request, { ...context, loopback })
     const isFree = isSuccess(answer)
     if (!isFree && answer.status !== 402) throw unusableAnswer(answer)
-    const offers = isFree ? [] : readOffers(await toOfferChain(context.chain), answer, context.now)
+    const offers = isFree
+      ? []
+      : readOffers(await toOfferChain(context.chain, context.settings), answer, context.now)
     const { origin, href } = request.url
     const accountId = requireCaller(context).account.id
     const seen = await findKnownSeller(context.database, { accountId, ...toSeller(request), asset: null })

@@ -60,13 +60,14 @@ export function requestText(request: SpendRequest): string {
 
 function purseText(
   { accountId }: Pick<SpendRequest, 'accountId'>,
-  { id, chunk }: { readonly id: string; readonly chunk: bigint },
+  { id, chunk, isOnly = false }: NonNullable<SpendRequest['purse']>,
 ): string {
   const place = pursePlace(id)
   return JSON.stringify({
     source: available(accountId, place),
     held: held(accountId, place),
     chunk: chunk.toString(),
+    ...(isOnly ? { only: true } : {}),
   })
 }
 

@@ -133,7 +133,7 @@ export interface SpendRequest {
    * Purse that pays where it has enough. Otherwise its place holds `chunk` for it, in smallest units, or the money of the
    * spend where it has less.
    */
-  readonly purse?: { readonly id: string; readonly chunk: bigint } | null
+  readonly purse?: { readonly id: string; readonly chunk: bigint; readonly isOnly?: boolean } | null
   /**
    * Nonce that the signed request used up. The reserve's commit contains it: should the database that authenticated the
    * request fail, its successor knows the nonce of each spend that it knows.

@@ -1,9 +1,24 @@
-/** Configuration of buying: where sellers are listed. */
+/** Configuration of buying: where sellers are listed, and the limits of payment channels. */
 import { z } from 'zod'
+import { toMoney } from '../money/money.ts'
 import { list } from './list.ts'
 
 export const buyingVariables = {
   BAZAAR_URLS: list.pipe(z.array(z.url({ protocol: /^https?$/, abort: true })).max(5)).optional(),
+  CHANNEL_MAX_WITHDRAW_DELAY: z
+    .string()
+    .regex(/^(9\d\d|[1-9]\d{3,6})$/, 'must be seconds from 900 to 9999999')
+    .transform(Number)
+    .default(86_400),
+  CHANNEL_DEPOSIT_MAX: z
+    .string()
+    .regex(/^\d{1,6}(\.\d{1,6})?$/, 'must be an amount of a stablecoin, such as 1.00')
+    .default('1.00'),
+  CHANNEL_IDLE_SECONDS: z
+    .string()
+    .regex(/^[1-9]\d{0,6}$/, 'must be seconds from 1 to 9999999')
+    .transform(Number)
+    .default(3_600),
 }
 
 const variables = z.object(buyingVariables)
@@ -11,8 +26,21 @@ const variables = z.object(buyingVariables)
 export interface BuyingConfig {
   /** Services that list sellers in the x402 discovery format. */
   readonly bazaarUrls: readonly string[]
+  /** Of payment channels: seconds that a seller may keep the rest, the largest deposit in smallest units of USDC, and the idle time. */
+  readonly channels: {
+    readonly maxWithdrawDelay: number
+    readonly depositMax: bigint
+    readonly idleMs: number
+  }
 }
 
-export function readBuying({ BAZAAR_URLS }: z.output<typeof variables>): BuyingConfig {
-  return { bazaarUrls: BAZAAR_URLS ?? [] }
+export function readBuying(given: z.output<typeof variables>): BuyingConfig {
+  return {
+    bazaarUrls: given.BAZAAR_URLS ?? [],
+    channels: {
+      maxWithdrawDelay: given.CHANNEL_MAX_WITHDRAW_DELAY,
+      depositMax: toMoney('USDC', given.CHANNEL_DEPOSIT_MAX).units,
+      idleMs: given.CHANNEL_IDLE_SECONDS * 1000,
+    },
+  }
 }

@@ -179,7 +179,10 @@ export function judgeEvidence({
   const log = settlement?.log ?? null
   const isUpto = challenge.scheme === 'upto'
   return [
-    ...(status === 'undelivered' && !isPaid ? ['it is said to be paid, without a payment'] : []),
+    // A voucher is paid with others, at the end of its channel.
+    ...(status === 'undelivered' && !isPaid && challenge.scheme !== 'batch-settlement'
+      ? ['it is said to be paid, without a payment']
+      : []),
     ...(isPaid && authorization.validBefore === null ? ['it is paid, but was never signed'] : []),
     ...(log === null ||
     (same(log.token, challenge.token) &&

@@ -4,7 +4,9 @@ import type { Chain } from '../../providers/chain/port.ts'
 import type { PublicAnswer, PublicFetch } from '../../providers/public-fetch.ts'
 import type { Connection } from '../../storage/database.ts'
 import { derivePurchaseNonce, purseKey } from './authorization.ts'
-import { readOffers, toOfferChain } from './offers.ts'
+import { SMALL_UNITS } from './channels/channel.ts'
+import { type ChannelPlan, planChannel } from './channels/plan-channel.ts'
+import { type ChannelLimits, readOffers, toOfferChain } from './offers.ts'
 import { isSuccess } from './pay-purchase.ts'
 import { type Acceptance, chooseOffer } from './plan-purchase.ts'
 import { askUnpaid, type PurchaseRequest, repeatedChallenge, unusableAnswer } from './request.ts'
@@ -18,8 +20,15 @@ interface AskingParts {
   readonly chain: Chain
   readonly now: Date
   readonly fetchPublic: PublicFetch
-  readonly settings: { readonly mode: 'sandbox' | 'production'; readonly dataKey: Uint8Array }
+  readonly settings: {
+    readonly mode: 'sandbox' | 'production'
+    readonly dataKey: Uint8Array
+    readonly channels: ChannelLimits
+  }
 }
+
+/** An offer to accept. @property channel that it is paid by; null: by none. */
+export type ChosenOffer = ReturnType<typeof chooseOffer> & { readonly channel: ChannelPlan | null }
 
 /**
  * Asks the seller, and chooses the offer to accept. @param isSigned the owner signs the transfer to the purse, which is known before: an
@@ -31,31 +40,63 @@ export async function findOffer(
   {
     request,
     purseId,
+    keyId,
     table,
     isSigned = false,
     ...acceptance
-  }: Acceptance & { request: PurchaseRequest; purseId: string; table: RateTable; isSigned?: boolean },
-): Promise<ReturnType<typeof chooseOffer> | { readonly free: PublicAnswer }> {
+  }: Acceptance & {
+    request: PurchaseRequest
+    purseId: string
+    keyId: string | null
+    table: RateTable
+    isSigned?: boolean
+  },
+): Promise<ChosenOffer | { readonly free: PublicAnswer }> {
   const loopback = settings.mode === 'sandbox'
   const payer = purseKey(settings.dataKey, purseId).address
   for (let asked = 1; asked <= ASKS; asked += 1) {
     const answer = await askUnpaid(request, { fetchPublic, loopback })
     if (isSuccess(answer)) return { free: answer }
     if (answer.status !== 402) throw unusableAnswer(answer)
-    const offers = readOffers(await toOfferChain(chain), answer, now).map((offer) => {
+    const offers = readOffers(await toOfferChain(chain, settings), answer, now).map((offer) => {
       // A seller that names the purse itself would have it pay in a circle.
       if (offer.payTo === payer.toLowerCase()) return { ...offer, reason: 'payee_invalid' }
       // The payment of MPP is in the field of the login.
       if (offer.protocol === 'mpp' && request.secrets.authorization !== undefined)
         return { ...offer, reason: offer.reason ?? 'authorization_conflict' }
+      if (offer.scheme === 'batch-settlement' && keyId === null)
+        return { ...offer, reason: offer.reason ?? 'agents_only' }
       return isSigned && offer.scheme === 'upto' && offer.reason === null
         ? { ...offer, reason: 'owner_signs_prices_only' }
         : offer
     })
-    const offer = chooseOffer(offers, acceptance, table)
-    if (offer.protocol !== 'mpp') return offer
+    const byChannel = offers.find(
+      ({ scheme, reason, asset, units }) =>
+        scheme === 'batch-settlement' &&
+        reason === null &&
+        asset === acceptance.asset &&
+        units <= acceptance.maxUnits,
+    )
+    const channel =
+      byChannel === undefined || keyId === null
+        ? null
+        : await planChannel(
+            { database, now },
+            {
+              pair: {
+                ...{ keyId, origin: request.url.origin, chain: chain.name },
+                ...{ payTo: byChannel.payTo, asset: acceptance.asset },
+              },
+              ...{ offer: byChannel, limits: settings.channels },
+            },
+          )
+    const isPreferred = byChannel !== undefined && (channel?.isReady || byChannel.units < SMALL_UNITS)
+    const offer = chooseOffer(isPreferred ? [byChannel, ...offers] : offers, acceptance, table)
+    if (offer.protocol !== 'mpp')
+      return { ...offer, channel: offer.scheme === 'batch-settlement' ? channel : null }
     const nonce = derivePurchaseNonce({ purchaseId: '', ...offer })
-    if (!(await isNonceTaken(database, { payer, token: offer.token, nonce }))) return offer
+    if (!(await isNonceTaken(database, { payer, token: offer.token, nonce })))
+      return { ...offer, channel: null }
   }
   throw repeatedChallenge()
 }

@@ -8,6 +8,7 @@ import { type Json, toJson } from '../../core/base/json.ts'
 import { stablecoins } from '../../core/money/money.ts'
 import type { Address, Chain } from '../../providers/chain/port.ts'
 import type { PublicAnswer } from '../../providers/public-fetch.ts'
+import { readWishes } from './channels/channel.ts'
 import { readMppChallenges } from './mpp.ts'
 import { parseStrangersJson } from './stranger-json.ts'
 import {
@@ -17,6 +18,7 @@ import {
   payableAssets,
   type ReadOffer,
   type Scheme,
+  schemes,
 } from './terms.ts'
 
 /** An offer. @property units smallest units. @property reason why it cannot be paid; null: it can be. */
@@ -76,11 +78,27 @@ const challengeV1 = z.looseObject({
   accepts: z.array(z.unknown()).max(MAX_OFFERS),
 })
 
-/** A chain on which offers are paid. @property hasUpto true if `upto` can be paid there. */
-export type OfferChain = Pick<Chain, 'id' | 'name' | 'tokens'> & { readonly hasUpto: boolean }
+/** Limits of payment channels. @property maxWithdrawDelay longest delay of a seller, in seconds. @property depositMax of dollars' smallest units. */
+export interface ChannelLimits {
+  readonly maxWithdrawDelay: number
+  readonly depositMax: bigint
+  readonly idleMs: number
+}
+
+/** Shortest delay that the contract takes, in seconds. */
+const MIN_WITHDRAW_DELAY = 900
 
 /**
- * Reads every offer of an answer, the preferred protocols first, and in each the certain prices before those that are a maximum.
+ * A chain on which offers are paid. @property hasUpto true if `upto` can be paid there. @property channels limits of channels there;
+ * null: there are none.
+ */
+export type OfferChain = Pick<Chain, 'id' | 'name' | 'tokens'> & {
+  readonly hasUpto: boolean
+  readonly channels: ChannelLimits | null
+}
+
+/**
+ * Reads every offer of an answer by scheme, `exact` first, and in each the preferred protocols first.
  * @param now for MPP challenges, which expire.
  */
 export function readOffers(
@@ -91,19 +109,29 @@ export function readOffers(
   const read = [...readV2(chain, answer), ...readV1(chain, answer), ...readMppChallenges(chain, answer, now)]
     .slice(0, MAX_OFFERS)
     .map((offer) => judge(chain, offer))
-  const isMaximum = ({ scheme }: Offer) => scheme === 'upto'
-  return [...read.filter((offer) => !isMaximum(offer)), ...read.filter(isMaximum)]
+  return schemes.flatMap((scheme) => read.filter((offer) => offer.scheme === scheme))
 }
 
 /** Prepares a chain for {@link readOffers}. */
 export async function toOfferChain(
-  chain: Pick<Chain, 'id' | 'name' | 'tokens' | 'uptoSupport'>,
+  chain: Pick<Chain, 'id' | 'name' | 'tokens' | 'uptoSupport' | 'channelSupport'>,
+  { channels }: { readonly channels: ChannelLimits },
 ): Promise<OfferChain> {
   const { id, name, tokens } = chain
-  return { id, name, tokens, hasUpto: (await chain.uptoSupport()) === 'supported' }
+  const [upto, channel] = await Promise.all([chain.uptoSupport(), chain.channelSupport()])
+  return {
+    id,
+    name,
+    tokens,
+    hasUpto: upto === 'supported',
+    channels: channel === 'supported' ? channels : null,
+  }
 }
 
-function readV2({ id, hasUpto }: OfferChain, answer: Pick<PublicAnswer, 'headers'>): readonly ReadOffer[] {
+function readV2(
+  { id, hasUpto, channels }: OfferChain,
+  answer: Pick<PublicAnswer, 'headers'>,
+): readonly ReadOffer[] {
   return headerValues(answer, 'payment-required').flatMap((header) => {
     if (header.length > MAX_CHALLENGE_BYTES) return []
     const read = challengeV2.safeParse(parseStrangersJson(Buffer.from(header, 'base64').toString()))
@@ -114,14 +142,17 @@ function readV2({ id, hasUpto }: OfferChain, answer: Pick<PublicAnswer, 'headers
       if (!accepted.success) return []
       const { scheme, network, asset, payTo, amount, maxTimeoutSeconds, extra } = accepted.data
       const isUpto = scheme === 'upto'
+      const isChannel = scheme === 'batch-settlement'
       const method = extra?.assetTransferMethod ?? (isUpto ? 'permit2' : 'eip3009')
       return [
         {
           protocol: 'x402-v2',
-          scheme: isUpto ? 'upto' : 'exact',
+          scheme: isUpto || isChannel ? scheme : 'exact',
           network,
           isOurChain: network === `eip155:${id}`,
-          isSupported: isUpto ? hasUpto && method === 'permit2' : scheme === 'exact' && method === 'eip3009',
+          isSupported: isUpto
+            ? hasUpto && method === 'permit2'
+            : (isChannel ? channels !== null : scheme === 'exact') && method === 'eip3009',
           facilitator: extra?.facilitatorAddress,
           token: asset,
           payTo,
@@ -162,7 +193,7 @@ function readV1({ name }: OfferChain, { body }: Pick<PublicAnswer, 'body'>): rea
   })
 }
 
-function judge({ tokens }: OfferChain, read: ReadOffer): Offer {
+function judge({ tokens, channels }: OfferChain, read: ReadOffer): Offer {
   const { protocol, scheme, network, seconds, offer, description } = read
   const isAmount = /^[1-9]\d{0,17}$/.test(read.amount)
   const asset =
@@ -197,8 +228,23 @@ function judge({ tokens }: OfferChain, read: ReadOffer): Offer {
                 ? 'too_short'
                 : scheme === 'upto' && !isAddress(read.facilitator)
                   ? 'facilitator_invalid'
-                  : null,
+                  : scheme === 'batch-settlement'
+                    ? judgeChannel(channels, { offer, units: BigInt(read.amount) })
+                    : null,
   }
+}
+
+/** Why no channel is opened by an offer; null: one can be. */
+function judgeChannel(
+  limits: ChannelLimits | null,
+  { offer, units }: Pick<Offer, 'offer' | 'units'>,
+): string | null {
+  const wishes = readWishes(offer)
+  if (wishes === null || !isAddress(wishes.receiverAuthorizer)) return 'authorizer_invalid'
+  const { withdrawDelay } = wishes
+  if (limits === null || withdrawDelay < MIN_WITHDRAW_DELAY || withdrawDelay > limits.maxWithdrawDelay)
+    return 'withdraw_delay_not_accepted'
+  return units > limits.depositMax ? 'over_channel_deposit' : null
 }
 
 function isAddress(given: unknown): boolean {

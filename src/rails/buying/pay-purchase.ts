@@ -19,7 +19,7 @@ import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
 import { buildGivenUpFailure } from './fund-purchase.ts'
 import { readChallengeEnd } from './mpp.ts'
-import { type OfferChain, readOffers, toOfferChain } from './offers.ts'
+import { type ChannelLimits, type OfferChain, readOffers, toOfferChain } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
 import {
   countAttempts,
@@ -42,16 +42,20 @@ export interface PayingParts {
   readonly clock: Clock
   readonly log: Log
   readonly fetchPublic: PublicFetch
-  readonly settings: { readonly mode: 'sandbox' | 'production'; readonly dataKey: Uint8Array }
+  readonly settings: {
+    readonly mode: 'sandbox' | 'production'
+    readonly dataKey: Uint8Array
+    readonly channels: ChannelLimits
+  }
 }
 
 /** How often the same payment is presented in one call. */
-const ATTEMPTS = 3
-const PAUSE_MS = 150
+export const ATTEMPTS = 3
+export const PAUSE_MS = 150
 /** Pause before a payment is presented again to a seller whose node does not show the permission yet. */
 const PERMISSION_PAUSE_MS = 1_000
 /** How long a body may take, once its answer has begun. */
-const BODY_MS = 90_000
+export const BODY_MS = 90_000
 /** How long an answer waits for the chain after a delivery. */
 const EVIDENCE_MS = 3_000
 /** Pauses between two looks at the chain: the first, and the longest. */
@@ -60,7 +64,16 @@ const EVIDENCE_POLL_MS = { first: 5, longest: 80 }
 const OVER: ReadonlySet<string> = new Set(['expired', 'canceling', 'canceled'])
 
 const credential = z.object({ name: z.string(), value: z.string() })
-const SEAL = 'purchase credential'
+export const SEAL = 'purchase credential'
+
+/** The header that pays a purchase. */
+export function unsealCredential(
+  dataKey: Uint8Array,
+  id: string,
+  sealed: Uint8Array,
+): z.output<typeof credential> {
+  return credential.parse(JSON.parse(unseal(dataKey, { purpose: SEAL, owner: id }, sealed)))
+}
 
 /** Signs the authorization of decided terms. It must be kept before it leaves the process. */
 export async function signTerms(
@@ -189,9 +202,7 @@ export async function presentPurchase(
   const { database, clock } = parts
   const { id } = purchase
   if (purchase.credential === null) return requireCurrent(parts, id)
-  const header = credential.parse(
-    JSON.parse(unseal(parts.settings.dataKey, { purpose: SEAL, owner: id }, purchase.credential)),
-  )
+  const header = unsealCredential(parts.settings.dataKey, id, purchase.credential)
   const deadline = timers.monotonic() + SELLER_MS
   let refusal: Refusal | undefined
   let attempts = 0
@@ -238,7 +249,10 @@ export async function presentPurchase(
       purchase,
       asked.status === 'answered' ? findTransactionHint(asked.answer) : null,
     )
-    refusal = judge({ chain: await toOfferChain(parts.chain), now: clock() }, { asked, purchase })
+    refusal = judgeRefusal(
+      { chain: await toOfferChain(parts.chain, parts.settings), now: clock() },
+      { asked, purchase },
+    )
     if (OVER.has(outcome) || refusal.isFinal) break
     if (attempts < ATTEMPTS) await timers.sleep(refusal.pauseMs ?? PAUSE_MS)
   }
@@ -254,7 +268,7 @@ export async function presentPurchase(
  * used first is paid, and booked so. Errors leave it to the job.
  */
 export async function cancelPurchase(parts: PayingParts, purchase: Purchase): Promise<void> {
-  if (purchase.state !== 'signed') return
+  if (purchase.state !== 'signed' || purchase.scheme === 'batch-settlement') return
   const outcome = await bookOutcome(parts, purchase, null)
   if (outcome !== 'open') return
   await cancelPayment(parts, purchase).catch((err: unknown) =>
@@ -281,6 +295,8 @@ interface Booked {
 async function book(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<Booked> {
   const { chain, log } = parts
   const { id } = purchase
+  // The end of its channel tells.
+  if (purchase.scheme === 'batch-settlement') return { status: 'open', hash: null }
   try {
     const outcome = await purchaseOutcome(chain, signedPurchase(purchase), hint)
     const isForFree = outcome.status === 'settled' && outcome.units === 0n
@@ -310,7 +326,7 @@ async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | 
   }
 }
 
-interface Refusal {
+export interface Refusal {
   readonly code: 'seller_failed' | 'terms_not_payable'
   readonly failure: string
   /** Presenting the payment again is of no use. */
@@ -319,13 +335,13 @@ interface Refusal {
   readonly pauseMs?: number
 }
 
-const timedOut: Refusal = {
+export const timedOut: Refusal = {
   code: 'seller_failed',
   failure: `the seller did not answer within ${SELLER_MS / 1000} seconds`,
   isFinal: true,
 }
 
-function judge(
+export function judgeRefusal(
   { chain, now }: { chain: OfferChain; now: Date },
   { asked, purchase }: { asked: Asked; purchase: Purchase },
 ): Refusal {
@@ -416,7 +432,10 @@ function findTransactionHint(answer: Pick<PublicAnswer, 'headers'>): Hex | null 
   return null
 }
 
-async function requireCurrent({ database }: Pick<PayingParts, 'database'>, id: string): Promise<Purchase> {
+export async function requireCurrent(
+  { database }: Pick<PayingParts, 'database'>,
+  id: string,
+): Promise<Purchase> {
   const purchase = await findPurchase(database, { id })
   if (purchase === undefined) throw new Error(`the purchase ${id} has no row`)
   return purchase

@@ -44,13 +44,14 @@ export async function readPurseBalances(
   const { rows } = await sql<Row>`
     select p.id, p.account_id, p.address, b.asset,
       case left(p.id, 4) when 'buy_' then (select o.key_id from purchase o where o.id = p.id)
+        when 'chn_' then (select c.key_id from channel c where c.id = p.id)
         else nullif(p.id, p.account_id) end as agent_id,
       coalesce(sum(b.units) filter (where b.account like '%:available'), 0)::bigint as available,
       coalesce(sum(b.units) filter (where b.account like '%:held'), 0)::bigint as held
     from purse p join balance b on b.account in
       (p.account_id || ':purse.' || p.id || ':available', p.account_id || ':purse.' || p.id || ':held')
     where (${accountId}::text is null or p.account_id = ${accountId}) and b.asset = any(${[...payableAssets]}) and p.id > ${after}
-    group by p.id, p.account_id, p.address, b.asset having left(p.id, 4) <> 'buy_' or sum(b.units) > 0 order by p.id, b.asset limit ${limit}`.execute(
+    group by p.id, p.account_id, p.address, b.asset having left(p.id, 4) not in ('buy_', 'chn_') or sum(b.units) > 0 order by p.id, b.asset limit ${limit}`.execute(
     kysely,
   )
   return rows.map(({ id, account_id, agent_id, address, asset, available, held }) => ({
@@ -109,8 +110,9 @@ async function findLack(
   balance: PurseBalance,
 ): Promise<bigint> {
   const { address, asset, available, held } = balance
+  // The address first: what moves into a channel meanwhile is counted twice, never missed.
   const onChain = await chain.readBalance(asset, address)
-  let lack = available + held - onChain
+  let lack = available + held - onChain - (await readInChannel({ database, chain }, balance))
   if (lack <= 0n) return 0n
   lack -= await readUnbooked({ database, chain }, balance)
   const again = (await readPurseBalances(database, balance.accountId)).find(
@@ -118,6 +120,25 @@ async function findLack(
   )
   const isStill = again?.available === available && again.held === held
   return isStill && lack > 0n ? lack : 0n
+}
+
+/**
+ * Money of a purse that is in the contract of its channel, and what its seller has claimed before it is booked. @returns smallest units.
+ */
+async function readInChannel(
+  { database: { kysely }, chain }: { database: Connection; chain: Chain },
+  { purseId }: PurseBalance,
+): Promise<bigint> {
+  if (!purseId.startsWith('chn_')) return 0n
+  const channel = await kysely
+    .selectFrom('channel')
+    .select(['hash', 'booked'])
+    .where('id', '=', purseId)
+    .where('status', '<>', 'closed')
+    .executeTakeFirst()
+  if (channel === undefined) return 0n
+  const { balance, claimed } = await chain.channelState(toHex(channel.hash), 'latest')
+  return balance - claimed + (claimed > channel.booked ? claimed - channel.booked : 0n)
 }
 
 /** Money of one purse that the books have and the chain has not; 0n while the books are moving. */

@@ -77,6 +77,7 @@ async function recallOnce(
     const mayCome = claimed.state === 'settled' || !claimed.is_canceled
     const isSame = mayAsk && claimed.request_hash === hashRequest(request)
     const mustAsk = claimed.delivered_at === null && mayCome && isSame
+    if (mustAsk && claimed.scheme === 'batch-settlement') return await pay(claimed)
     if (mustAsk) return await presentPurchase(parts, claimed, request)
     if (claimed.state === 'signed') await bookOutcome(parts, claimed, null)
     return (await findPurchase(database, { decisionId })) ?? null

@@ -83,12 +83,14 @@ export async function setChunk(
     .execute()
 }
 
-/** A signed authorization to keep. @property credential the header that pays, sealed. */
+/** A signed authorization to keep. @property validBefore null for a voucher. @property credential the header that pays, sealed. */
 export interface SignedCredential {
-  readonly validBefore: Date
+  readonly validBefore: Date | null
   readonly sinceBlock: bigint
   readonly credential: Uint8Array
   readonly credentialHash: string
+  /** Of a voucher: the amount of all purchases by its channel so far, in smallest units. */
+  readonly cumulative?: bigint
 }
 
 export interface NewPurchase extends Omit<PurchaseTerms, 'travelRuleId' | 'seconds' | 'sinceBlock'> {
@@ -161,9 +163,10 @@ function toRow(purchase: NewPurchase) {
     offer: JSON.stringify(purchase.offer),
     busy_until: purchase.busyUntil.toISOString(),
     created_at: purchase.at.toISOString(),
-    valid_before: signed?.validBefore.toISOString() ?? null,
+    valid_before: signed?.validBefore?.toISOString() ?? null,
     since_block: signed?.sinceBlock.toString() ?? null,
     credential_hash: signed?.credentialHash ?? null,
+    cumulative: signed?.cumulative?.toString() ?? null,
   }
 }
 
@@ -432,6 +435,8 @@ export async function openPurchases(
     .selectFrom('purchase')
     .select('id')
     .where('state', 'in', ['reserved', 'signed'])
+    // A voucher that is out is ended by the next one of its channel, or with its channel.
+    .where((eb) => eb.or([eb('scheme', '<>', 'batch-settlement'), eb('state', '=', 'reserved')]))
     .where((eb) =>
       eb.or([eb('state', '=', 'signed'), eb('is_canceled', '=', true), eb('created_at', '<', before)]),
     )
@@ -551,13 +556,14 @@ export function parseKind({ asset, protocol }: Purchase): z.output<typeof stored
 
 /** The payment that a signed purchase makes. */
 export function signedPurchase(purchase: Purchase): SignedPurchase {
-  const { valid_before: validBefore } = purchase
-  if (validBefore === null) throw new Error(`${purchase.id} is not signed`)
+  const { scheme, valid_before: validBefore } = purchase
+  if (validBefore === null || scheme === 'batch-settlement')
+    throw new Error(`${purchase.id} makes no payment of its own`)
   return {
     token: toHex(purchase.token),
     from: toHex(purchase.payer),
     to: toHex(purchase.pay_to),
-    scheme: purchase.scheme,
+    scheme,
     units: purchase.units,
     nonce: toHex(purchase.nonce),
     validBefore,

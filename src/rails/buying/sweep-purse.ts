@@ -48,7 +48,9 @@ async function idlePurses(
         or not exists (
           select from purchase o where o.account_id = p.account_id and o.purse_id = p.id
             and (o.state in ('reserved', 'signed') or k.id is not null and o.updated_at > ${new Date(at.getTime() - IDLE_MS)}))
-      ) and b.asset = any(${[...payableAssets]}) and p.id || b.asset > ${after}
+      ) and b.asset = any(${[...payableAssets]})
+      -- What is in a channel comes back to its address first.
+      and not exists (select from channel c where c.id = p.id and c.status <> 'closed') and p.id || b.asset > ${after}
       and not exists (select from purse_sweep s where s.purse_id = p.id and s.asset = b.asset and s.state = 'open')
     order by p.id || b.asset limit ${BATCH}`.execute(database.kysely)
   return rows

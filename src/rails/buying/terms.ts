@@ -15,8 +15,8 @@ export type Protocol = (typeof protocols)[number]
 /** HTTP methods by which something can be bought. */
 export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** `exact`: the price is paid. `upto`: the seller takes what was used, at most the price. */
-export const schemes = ['exact', 'upto'] as const
+/** `exact`: the price is paid. `upto`: the seller takes what was used, at most the price. `batch-settlement`: by a voucher of a channel. */
+export const schemes = ['exact', 'upto', 'batch-settlement'] as const
 export type Scheme = (typeof schemes)[number]
 
 /** Assets whose contracts take signed authorizations (EIP-3009) and permits (EIP-2612). */

@@ -209,6 +209,27 @@ const groups = [
   },
   {
     about: {
+      'channel.opened': 'The deposit of a payment channel reached its contract.',
+      'channel.closed': 'A payment channel is closed: what its seller did not take is the account’s again.',
+    },
+    data: z.strictObject({
+      origin: z.string().describe('Origin of the seller.'),
+      asset,
+      amount: z.string().describe('Deposited, decimal string.'),
+      claimedAmount: z.string().describe('Taken by the seller; "0" while it is open.'),
+      returnedAmount: z.string().describe('Paid by vouchers that the seller never took, and back.'),
+    }),
+    object: 'channel',
+    example: {
+      origin: 'https://seller.example',
+      asset: 'USDC',
+      amount: '0.05',
+      claimedAmount: '0.012',
+      returnedAmount: '0',
+    },
+  },
+  {
+    about: {
       'payout.sent': 'A payout was sent to the bank.',
       'payout.paid': 'The bank paid a payout.',
       'payout.returned': 'A payout was returned or never left; its money is available again.',

@@ -8,6 +8,7 @@ import type { Services } from '../../kernel/context.ts'
 import { finishApprovals } from '../../kernel/run-approved.ts'
 import { sendWaitingNotices } from '../../people/identity/security-notices.ts'
 import { findIssuedKey } from '../../people/identity/store.ts'
+import { closeChannels } from '../../rails/buying/channels/close-channel.ts'
 import { sendCardStates } from '../../rails/cards/send-states.ts'
 import { followBrokerageAccounts } from '../../rails/investing/brokerage-account.ts'
 import { payDividends } from '../../rails/investing/dividends.ts'
@@ -71,6 +72,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },
   { name: 'settle-purchases', everyMs: 1_000, round: settlePurchases },
+  { name: 'close-channels', everyMs: 2_000, round: closeChannels },
   { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
   { name: 'settle-payouts', everyMs: 1_000, round: settlePayouts },
   { name: 'settle-cards', everyMs: 1_000, round: settleCards },

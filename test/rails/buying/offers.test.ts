@@ -15,6 +15,7 @@ const chain = {
   name: 'base-sepolia',
   tokens: { USDC, USDT: '0x1', EURC: '0x2', PYUSD: '0x3' },
   hasUpto: true,
+  channels: { maxWithdrawDelay: 86_400, depositMax: 1_000_000n, idleMs: 3_600_000 },
 } as const
 
 const accept = {

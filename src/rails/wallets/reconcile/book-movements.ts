@@ -20,6 +20,7 @@ import {
   MINT_MARK,
   type TransferLog,
 } from '../../../providers/chain/port.ts'
+import { channelsAddress } from '../../../providers/payment-channels.ts'
 import type { Connection, Database } from '../../../storage/database.ts'
 import { relayMark, toExpected } from '../relays/relay-outcome.ts'
 import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
@@ -35,6 +36,9 @@ import { type Arrival, creditOrKeep, type DepositParts } from './movement-review
 export interface MovementParts extends DepositParts {
   readonly settings: { readonly dataKey: Uint8Array }
 }
+
+/** The contract of payment channels, lower case. */
+const CHANNELS = channelsAddress.toLowerCase()
 
 /** Maximum number of addresses per query. */
 const MAX_ADDRESSES = 1_000
@@ -67,6 +71,8 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
   const left = new Set<Address>()
   for (const transfer of moved) {
     const { from, to, units } = transfer
+    // What a channel returns was in the books of its purse all the time.
+    if (from === CHANNELS && places.get(to)?.place.startsWith('purse.chn_')) continue
     if (units === 0n || from === to || !(wallets.has(from) || wallets.has(to) || places.has(to))) continue
     const booked = await findBooked(parts, { transaction, transfer, wallets })
     const place = places.get(to)

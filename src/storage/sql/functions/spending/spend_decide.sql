@@ -7,7 +7,7 @@
 --   approval_required: nothing held; the owner is asked
 --   deny: violations lists every failed rule, and below other keys whose it is
 --   insufficient_funds: available_units is what there is; zero while the account owes a debt
---   account_locked, stale_policy (the key has changed: read it again): nothing is recorded
+--   account_locked, stale_policy (the key has changed, or its channel has not the price any more: read it again): nothing is recorded
 --   repeated, fingerprint_mismatch, or an earlier verdict with replayed = true: see spend_replay
 -- Locks: the idempotency pair; the account; then balances, source before held ("…:available" before "…:held").
 --   Rows of idempotency are protected by the pair, rows of budget_usage, payee, outflow_slot, aml_review and approved rows of
@@ -103,6 +103,12 @@ begin
     if v_status is null or v_status = 'revoked' or v_version is distinct from q.policy_version or not v_is_current then
       o.verdict := 'stale_policy';
     end if;
+  end if;
+  -- What only a purse can pay is planned anew when others took its money.
+  if o.verdict is null and q.purse ? 'only'
+    and not exists (select from balance b where b.account = q.purse->>'source' and b.asset = q.asset and b.units >= q.units)
+  then
+    o.verdict := 'stale_policy';
   end if;
   if o.verdict is not null then
     delete from idempotency i where i.principal = q.principal and i.key = q.idempotency_key;
