@@ -277,6 +277,8 @@ export const reasons: Readonly<Record<string, string>> = {
   'relay.failed': 'the gateway sends only payments that the chain would execute.',
   'approval.expired': 'a request expires only when its time is over.',
   'order.expired': 'an order expires only when the market closes.',
+  'channel.opened': 'no seller of the sandbox sells by channel.',
+  'channel.closed': 'no seller of the sandbox sells by channel.',
   'purchase.failed': 'the gateway signs no payment that it expects to fail.',
   'key.updated': 'scopes and policies of agents are changed by their owner, on PATCH /api/agents/keys/{id}.',
   'security.factor_added': 'it would change how you sign in; add a passkey in the browser.',

@@ -574,6 +574,7 @@ const topics = [
   ['Denials', ['decision.denied']],
   ['Cards', ['card.authorized', 'card.declined', 'card.cleared', 'card.reversed', 'card.refunded']],
   ['Purchases', ['purchase.delivered', 'purchase.undelivered', 'purchase.failed']],
+  ['Channels', ['channel.opened', 'channel.closed']],
   ['Orders', ['order.accepted', 'order.filled', 'order.canceled', 'order.expired']],
 ] as const
 

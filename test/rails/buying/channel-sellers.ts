@@ -90,7 +90,10 @@ export async function startChannelSeller(
     refuse: (more) => {
       refusing = more
     },
-    claim: async () => void (await manager.claimAndSettle()),
+    claim: async () => {
+      await manager.claim()
+      await manager.settle()
+    },
     charged: async () =>
       new Map(
         (await selling.getStorage().list()).map(

@@ -120,16 +120,28 @@ describe.skipIf(!hasAnvil())('purchases by channel', () => {
       .map(units)
       .reduce((sum, each) => sum + each, 0n)
   }
-  const untilClosed = async (buyer: Buyer, seller: ChannelSeller, timeout = 60_000) => {
-    await expect
-      .poll(async () => (await buyer.channelTo(seller)).map(({ status }) => status), { timeout, interval: 500 })
+  const untilClosed = (buyer: Buyer, seller: ChannelSeller) =>
+    expect
+      .poll(async () => (await buyer.channelTo(seller)).map(({ status }) => status), {
+        timeout: 60_000,
+        interval: 500,
+      })
       .toEqual(['closed'])
-    await expect.poll(async () => (await money()).purse, { timeout: 30_000, interval: 500 }).toEqual([])
-  }
+  const untilSwept = (buyer: Buyer) =>
+    expect
+      .poll(async () => (await money()).purse.filter(({ agentId }) => agentId === buyer.keyId), {
+        timeout: 30_000,
+        interval: 500,
+      })
+      .toEqual([])
 
   it('open a channel once, and then buy without a transaction', async () => {
     const [seller, buyer, before] = [await newSeller(), await newBuyer(), await booked()]
-    expect(await buyer.buy(seller)).toMatchObject({ status: 'delivered', charged: '0.0005', transaction: null })
+    expect(await buyer.buy(seller)).toMatchObject({
+      status: 'delivered',
+      charged: '0.0005',
+      transaction: null,
+    })
     expect(await buyer.channelTo(seller)).toMatchObject([
       { deposit: '0.05', spent: '0.0005', status: 'open', claimed: '0' },
     ])
@@ -143,6 +155,7 @@ describe.skipIf(!hasAnvil())('purchases by channel', () => {
     const [channel] = await buyer.channelTo(seller)
     expect(await buyer.close(String(channel?.id))).toMatchObject({ status: 'closing' })
     await untilClosed(buyer, seller)
+    await untilSwept(buyer)
     expect(await buyer.channelTo(seller)).toMatchObject([{ claimed: '0.0255', spent: '0.0255' }])
     await seller.claim()
     expect(await balanceOf(seller.payTo)).toBe(51n * PRICE)
@@ -173,25 +186,25 @@ describe.skipIf(!hasAnvil())('purchases by channel', () => {
 
   it('open another channel when the deposit is used up', async () => {
     const [seller, buyer, before] = [await newSeller({ price: '$0.009' }), await newBuyer(), await booked()]
-    // The deposit is the most that is allowed: 111 prices are 0.999.
+    // A deposit is a hundred prices.
     for (let n = 0; n < 112; n += 1)
       expect(await buyer.buy(seller, `c${n}`)).toMatchObject({ status: 'delivered', charged: '0.009' })
     expect((await buyer.channelTo(seller)).map(({ status, spent }) => [status === 'open', spent])).toEqual([
-      [true, '0.009'],
-      [false, '0.999'],
+      [true, '0.108'],
+      [false, '0.9'],
     ])
     expect(before - (await booked())).toBe(112n * 9_000n)
   }, 120_000)
 
   it('stop at the budget of their key', async () => {
-    const seller = await newSeller()
-    const buyer = await newBuyer({ dailyBudget: { max: '0.0026' } })
+    const seller = await newSeller({ price: '$0.009' })
+    const buyer = await newBuyer({ dailyBudget: { max: '0.05' } })
     for (let n = 0; n < 5; n += 1)
       expect(await buyer.buy(seller, `d${n}`)).toMatchObject({ status: 'delivered' })
     expect(await buyer.buy(seller, 'e')).toMatchObject({ code: 'policy_denied' })
     // No more than the key may spend is ever deposited.
-    expect(await buyer.channelTo(seller)).toMatchObject([{ spent: '0.0025', deposit: '0.0026' }])
-    expect([...(await seller.charged()).values()]).toEqual([5n * PRICE])
+    expect(await buyer.channelTo(seller)).toMatchObject([{ spent: '0.045', deposit: '0.05' }])
+    expect([...(await seller.charged()).values()]).toEqual([45_000n])
   }, 60_000)
 
   it('are refused where the seller would keep the rest for long', async () => {
@@ -228,7 +241,8 @@ describe.skipIf(!hasAnvil())('purchases by channel', () => {
     late.refuse(1)
     for (const seller of [gone, late])
       for (const { id } of await buyer.channelTo(seller)) await buyer.close(id)
-    const statusOf = async (seller: ChannelSeller) => (await buyer.channelTo(seller)).map(({ status }) => status)
+    const statusOf = async (seller: ChannelSeller) =>
+      (await buyer.channelTo(seller)).map(({ status }) => status)
     for (const seller of [gone, late])
       await expect.poll(() => statusOf(seller), { timeout: 100_000, interval: 500 }).toEqual(['exiting'])
     await expect

@@ -49,6 +49,8 @@ export async function expectEventsOfEffects({ kysely }: Pick<Connection, 'kysely
       select case when delivered_at is not null then 'purchase.delivered' when state = 'failed' then 'purchase.failed'
         else 'purchase.undelivered' end, id
       from purchase where state in ('settled', 'failed') and (delivered_at is not null or state = 'failed' or failure_code is not null)
+      union all select 'channel.opened', id from channel where deposit > 0
+      union all select 'channel.closed', id from channel where status = 'closed'
       union all select 'key.created', id from access_key
       union all select 'key.revoked', id from access_key where status = 'revoked'
       union all select 'security.signed_in', id from session
