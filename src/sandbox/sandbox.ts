@@ -20,6 +20,7 @@ import type { CardProcessor } from '../providers/card-processor/port.ts'
 import type { Chains } from '../providers/chain/chains.ts'
 import type { Chain, Hex } from '../providers/chain/port.ts'
 import { openVirtualAccount, orderVirtualAccount } from '../rails/banking/open-account.ts'
+import { endLostChannels } from '../rails/buying/channels/close-channel.ts'
 import { levelPurses } from '../rails/buying/purse-books.ts'
 import { demoCard, type IssueParts, issueCard } from '../rails/cards/issue-card.ts'
 import { orderCard } from '../rails/cards/order-card.ts'
@@ -225,6 +226,7 @@ async function restoreChainBalances({ database, chain, chains, clock, log }: San
     const parts = { database: connection, chain }
     // Purses are on the default chain only.
     const isDefault = chain.name === chains.all[0].name
+    if (isDefault) await endLostChannels(connection, clock())
     const purses = isDefault ? (await levelPurses(parts)) + (await levelEscrows(parts)) : 0
     const shortfalls = (await levelChain(parts)) + purses
     await adoptChain(connection, chain, { ...(await readHead(chain)), at: clock() })

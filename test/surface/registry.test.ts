@@ -71,6 +71,7 @@ describe('the registry', () => {
       'sandbox.prices',
       // None of these changes a permission; each has a record of its own.
       'banking.create',
+      'channels.close',
       'investing.orders.cancel',
       'swaps.quote',
       // An attempt to deliver what happened anyway.

@@ -66,6 +66,7 @@ describe('the configuration', () => {
       host: '127.0.0.1',
       port: 8787,
       publicOrigin: null,
+      channels: { depositMax: 1_000_000n, idleMs: 3_600_000, maxWithdrawDelay: 86_400 },
       dataDirectory: '.bursar',
       databaseUrl: null,
       databasePoolerUrl: null,

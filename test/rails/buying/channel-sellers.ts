@@ -21,6 +21,8 @@ export interface ChannelSeller {
   readonly payTo: Address
   /** Paid requests that reached the handler. */
   served(): number
+  /** Time in which this server worked on requests for a name. */
+  handledMs(name: string): number
   /** Loses the answers of the next requests that succeed. */
   lose(count: number): void
   /** Answers the next paid requests with a failure, without looking at them. */
@@ -38,10 +40,15 @@ export function connectSellers(rpcUrl: string): Promise<Chain> {
   return connectRpcChain({ name: 'base-sepolia', url: rpcUrl, log: silentLog, clock })
 }
 
-/** Serves `/call/{anything}` by @x402/hono. @param withdrawDelay seconds. */
+/** Serves `/call/{anything}` by @x402/hono. @param withdrawDelay seconds. @param delayMs how long a call takes. */
 export async function startChannelSeller(
   chain: Chain,
-  { withdrawDelay = 900, price = '$0.0005' }: { withdrawDelay?: number; price?: string } = {},
+  {
+    withdrawDelay = 900,
+    price = '$0.0005',
+    delayMs = 0,
+    minDeposit = '5000',
+  }: { withdrawDelay?: number; price?: string; delayMs?: number; minDeposit?: string } = {},
 ): Promise<ChannelSeller> {
   const payTo = privateKeyToAccount(generatePrivateKey()).address
   const selling = new Sells(payTo, {
@@ -63,6 +70,13 @@ export async function startChannelSeller(
   let refusing = 0
   let count = 0
   const app = new Hono()
+  const handled = new Map<string, number>()
+  app.use(async (c, next) => {
+    const start = performance.now()
+    await next()
+    const name = c.req.path.split('/').at(-1) ?? ''
+    handled.set(name, (handled.get(name) ?? 0) + performance.now() - start)
+  })
   app.use(async (c, next) => {
     if (refusing > 0 && c.req.header('payment-signature') !== undefined) {
       refusing -= 1
@@ -73,10 +87,17 @@ export async function startChannelSeller(
     losing -= 1
     c.res = new Response('', { status: 504 })
   })
-  const accepts = { scheme: 'batch-settlement', network: NETWORK, price, payTo } as const
+  const accepts = {
+    scheme: 'batch-settlement',
+    network: NETWORK,
+    price,
+    payTo,
+    extra: { minDeposit },
+  } as const
   app.use('/call/*', paymentMiddleware({ 'GET /call/*': { accepts, description: 'A call' } }, server))
-  app.get('/call/:name', (c) => {
+  app.get('/call/:name', async (c) => {
     count += 1
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
     return c.json({ name: c.req.param('name') })
   })
   const { server: http, port } = await listen(app)
@@ -84,6 +105,7 @@ export async function startChannelSeller(
     origin: `http://127.0.0.1:${port}`,
     payTo,
     served: () => count,
+    handledMs: (name) => handled.get(name) ?? 0,
     lose: (more) => {
       losing = more
     },

@@ -31,6 +31,10 @@ const upto = {
   scheme: 'upto',
   extra: { assetTransferMethod: 'permit2', facilitatorAddress: SELLER },
 }
+const channel = {
+  scheme: 'batch-settlement',
+  extra: { receiverAuthorizer: SELLER, withdrawDelay: 900, minDeposit: '10000' },
+}
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 const answer = (headers: (readonly [string, string])[], body = '') => ({
   headers,
@@ -84,7 +88,16 @@ describe('the offers of a seller', () => {
   })
 
   it.each([
-    ['scheme_not_supported', { scheme: 'batch-settlement' }],
+    ['scheme_not_supported', { scheme: 'deferred' }],
+    ['authorizer_invalid', { scheme: 'batch-settlement' }],
+    [
+      'authorizer_invalid',
+      { ...channel, extra: { ...channel.extra, receiverAuthorizer: `0x${'0'.repeat(40)}` } },
+    ],
+    ['withdraw_delay_not_accepted', { ...channel, extra: { ...channel.extra, withdrawDelay: 899 } }],
+    ['withdraw_delay_not_accepted', { ...channel, extra: { ...channel.extra, withdrawDelay: 86_401 } }],
+    ['over_channel_deposit', { ...channel, amount: '1000001' }],
+    [null, channel],
     ['facilitator_invalid', { scheme: 'upto' }],
     ['facilitator_invalid', { ...upto, extra: { facilitatorAddress: '0x12' } }],
     ['scheme_not_supported', { ...upto, extra: { ...upto.extra, assetTransferMethod: 'eip3009' } }],

@@ -11,7 +11,7 @@ import { external } from '../../../books/ledger/accounts.ts'
 import { toJson } from '../../../core/base/json.ts'
 import type { ChannelState } from '../../../providers/chain/port.ts'
 import { channelsAddress } from '../../../providers/payment-channels.ts'
-import { callForRow, type Statement } from '../../../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../../../storage/database.ts'
 import { purseKey } from '../authorization.ts'
 import type { PayingParts } from '../pay-purchase.ts'
 import { ask } from '../request.ts'
@@ -291,6 +291,22 @@ async function bookEnd(parts: PayingParts, channel: Channel, { claimed }: Channe
       reported: { asset: channel.asset, claimed: claimed.toString(), missing: missing.toString() },
     },
   )
+}
+
+/** Sandbox: ends the channels of a chain that is gone as they are booked, since nothing can be claimed any more. */
+export async function endLostChannels(database: Connection, at: Date): Promise<void> {
+  await database.kysely
+    .updateTable('channel')
+    .set({ status: 'closing' })
+    .where('status', '=', 'open')
+    .execute()
+  const lost = await database.kysely
+    .selectFrom('channel')
+    .select(['id', 'booked'])
+    .where('status', '<>', 'closed')
+    .orderBy('id')
+    .execute()
+  for (const { id, booked } of lost) await callForRow(database, ending, [id, booked, at])
 }
 
 function toHash({ hash }: Channel): `0x${string}` {

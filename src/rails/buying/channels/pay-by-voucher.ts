@@ -94,6 +94,7 @@ export async function payByVoucher(parts: PayingParts, payment: VoucherPayment):
       asked.status === 'answered' ? readCharged(asked.answer, channelHash(parts, payment)) : null
     const said = charged === null ? 'nothing' : await heed(parts, { purchase, voucher, charged })
     voucher = { ...voucher, isNew: false }
+    if (said === 'paid') refusal = takenAlready
     if (said === 'paid' || said === 'strange') break
     if (said === 'others') voucher = null
     else if (refusal.isFinal) break
@@ -102,6 +103,12 @@ export async function payByVoucher(parts: PayingParts, payment: VoucherPayment):
   await countAttempts(database, { id, attempts })
   await noteRefusal(database, { id, code: refusal.code, failure: refusal.failure, at: clock() })
   return requireCurrent(parts, id)
+}
+
+const takenAlready: Refusal = {
+  code: 'seller_failed',
+  failure: 'the seller says that it had taken the payment',
+  isFinal: true,
 }
 
 async function present(
@@ -326,8 +333,8 @@ async function heed(
       ? undefined
       : await findUnanswered(database, { channelId, cumulative: charged, except: id })
   if (other !== undefined && (await settle(other))) {
-    const failure = 'the seller says that it had taken the payment'
-    await noteRefusal(database, { id: other, code: 'seller_failed', failure, at: clock() })
+    const { code, failure } = takenAlready
+    await noteRefusal(database, { id: other, code, failure, at: clock() })
     return 'others'
   }
   if (charged === cumulative && (await settle(id))) return 'paid'
