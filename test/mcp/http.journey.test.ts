@@ -90,6 +90,7 @@ describe('/mcp', () => {
       'banking_payouts_quote',
       'cards_issue',
       'cards_settings',
+      'channels_close',
       'compliance_kyc',
       'compliance_travel_rule',
       'swaps_quote',

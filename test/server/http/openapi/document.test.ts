@@ -200,9 +200,9 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 408 KB, and 70 KB compressed', () => {
+  it('has at most 414 KB, and 70 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(408_000)
+    expect(text.length).toBeLessThan(414_000)
     expect(gzipSync(text, { level: 9 }).length).toBeLessThan(70_000)
   })
 
