@@ -35,6 +35,7 @@ export interface Schema {
   card_usage: CardUsageTable
   chain_cursor: ChainCursorTable
   challenge: ChallengeTable
+  channel_income: ChannelIncomeTable
   debt: DebtTable
   decision: DecisionTable
   decision_seal: DecisionSealTable
@@ -99,6 +100,7 @@ export interface Schema {
   security_notice: SecurityNoticeTable
   session: SessionTable
   signature_nonce: SignatureNonceTable
+  sold_channel: SoldChannelTable
   spend_note: SpendNoteTable
   swap_quote: SwapQuoteTable
   transfer: TransferTable
@@ -437,6 +439,13 @@ export interface ChallengeTable {
   tries: Generated<number>
   created_at: Date
   expires_at: Date
+}
+
+export interface ChannelIncomeTable {
+  chain: string
+  token: string
+  pay_to: string
+  units: bigint
 }
 
 export interface DebtTable {
@@ -872,7 +881,7 @@ export interface PaymentTable {
   sent_at: Date
   updated_at: Date
   reversed_at: Date | null
-  scheme: Generated<'exact' | 'upto'>
+  scheme: Generated<'exact' | 'upto' | 'batch-settlement'>
 }
 
 export interface PayoutTable {
@@ -1207,6 +1216,16 @@ export interface SignatureNonceTable {
   key_id: string
   nonce: string
   expires_at: Date
+}
+
+export interface SoldChannelTable {
+  id: string
+  chain: string
+  record: JsonColumn | null
+  charged: Generated<bigint>
+  claimed: Generated<bigint>
+  due_at: Date | null
+  updated_at: Date
 }
 
 export interface SpendNoteTable {
