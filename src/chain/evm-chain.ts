@@ -17,7 +17,7 @@ import { mintTokens } from './mint.ts'
 import type { EvmSession } from './node/evm-session.ts'
 import { readBlock } from './node/seen-blocks.ts'
 import { isAuthorizationOver, readAuthorizationState } from './relay/authorizations.ts'
-import { callWithoutGas, readChannelState } from './relay/channels.ts'
+import { callWithoutGas, readChannelPayouts, readChannelState } from './relay/channels.ts'
 import type { Gate } from './relay/gate.ts'
 import { isPermitOver, readPermitState } from './relay/permits.ts'
 import { isConnectionError } from './relay/refusal.ts'
@@ -156,6 +156,10 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     channelState: (id, at) =>
       repeatable(({ client, isDevelopment }) =>
         readChannelState(client, id, at === 'latest' || isDevelopment ? 'latest' : 'safe'),
+      ),
+    channelPayouts: (receiver, token) =>
+      repeatable(({ client, isDevelopment }) =>
+        readChannelPayouts(client, { receiver, token }, isDevelopment ? 'latest' : 'safe'),
       ),
     callAs: (account, call) => once((session) => callWithoutGas(session, account, call)),
     transaction: (hash) =>

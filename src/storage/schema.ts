@@ -36,6 +36,7 @@ export interface Schema {
   chain_cursor: ChainCursorTable
   challenge: ChallengeTable
   channel: ChannelTable
+  channel_income: ChannelIncomeTable
   debt: DebtTable
   decision: DecisionTable
   decision_seal: DecisionSealTable
@@ -100,6 +101,7 @@ export interface Schema {
   security_notice: SecurityNoticeTable
   session: SessionTable
   signature_nonce: SignatureNonceTable
+  sold_channel: SoldChannelTable
   spend_note: SpendNoteTable
   swap_quote: SwapQuoteTable
   transfer: TransferTable
@@ -471,6 +473,13 @@ export interface ChannelTable {
   opened_at: Date
   last_used_at: Date
   updated_at: Date
+}
+
+export interface ChannelIncomeTable {
+  chain: string
+  token: string
+  pay_to: string
+  units: bigint
 }
 
 export interface DebtTable {
@@ -906,7 +915,7 @@ export interface PaymentTable {
   sent_at: Date
   updated_at: Date
   reversed_at: Date | null
-  scheme: Generated<'exact' | 'upto'>
+  scheme: Generated<'exact' | 'upto' | 'batch-settlement'>
 }
 
 export interface PayoutTable {
@@ -1242,6 +1251,16 @@ export interface SignatureNonceTable {
   key_id: string
   nonce: string
   expires_at: Date
+}
+
+export interface SoldChannelTable {
+  id: string
+  chain: string
+  record: JsonColumn | null
+  charged: Generated<bigint>
+  claimed: Generated<bigint>
+  due_at: Date | null
+  updated_at: Date
 }
 
 export interface SpendNoteTable {

@@ -170,6 +170,7 @@ export class Network {
       isPermitOver: read('isPermitOver'),
       channelSupport: read('channelSupport'),
       channelState: read('channelState'),
+      channelPayouts: read('channelPayouts'),
       callAs: (...input) =>
         call('callAs', async () => void (await this.mine({ kind: 'callAs', input })), true),
       transaction: read('transaction'),

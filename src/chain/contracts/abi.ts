@@ -65,6 +65,7 @@ export const uptoProxyAbi = parseAbi([
 export const channelsAbi = parseAbi([
   'function channels(bytes32 channelId) view returns (uint128 balance, uint128 totalClaimed)',
   'function pendingWithdrawals(bytes32 channelId) view returns (uint128 amount, uint40 initiatedAt)',
+  'function receivers(address receiver, address token) view returns (uint128 totalClaimed, uint128 totalSettled)',
 ])
 
 /** EntryPoint v0.7. @see https://eips.ethereum.org/EIPS/eip-4337 */

@@ -1,6 +1,6 @@
 /** Payment channels of x402 `batch-settlement`: their state in the contract, and calls by an address that holds no gas. */
 import { keccak256 } from 'viem'
-import type { ChannelState, GaslessAccount, GaslessCall, Hex } from '../../providers/chain/port.ts'
+import type { Address, ChannelState, GaslessAccount, GaslessCall, Hex } from '../../providers/chain/port.ts'
 import { channelsAddress } from '../../providers/payment-channels.ts'
 import { channelsAbi } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -27,6 +27,22 @@ export async function readChannelState(
   const withdrawal =
     initiatedAt === 0 ? undefined : { amount, initiatedAt: new Date(Number(initiatedAt) * 1_000) }
   return { balance, claimed, withdrawal }
+}
+
+/** Reads what a seller's channels have paid out to it. @param blockTag `safe` where blocks can be replaced. */
+export async function readChannelPayouts(
+  client: NodeClient,
+  { receiver, token }: { readonly receiver: Address; readonly token: Address },
+  blockTag: 'latest' | 'safe',
+): Promise<bigint> {
+  const [, settled] = await client.readContract({
+    address: channelsAddress,
+    abi: channelsAbi,
+    functionName: 'receivers',
+    args: [lowerCaseAddress(receiver), lowerCaseAddress(token)],
+    blockTag,
+  })
+  return settled
 }
 
 /**

@@ -388,6 +388,8 @@ export interface Chain {
   channelSupport(): Promise<ContractSupport>
   /** Reads the state of a channel. @param at `final`: in a block that can no longer change. */
   channelState(id: Hex, at: 'latest' | 'final'): Promise<ChannelState>
+  /** Reads what a seller's channels have paid out to it in all, in a block that can no longer change. Smallest units. */
+  channelPayouts(receiver: Address, token: Address): Promise<bigint>
   /**
    * Sends a call by an address without gas, which the sponsor covers. A repeat whose nonce is used sends nothing.
    * @throws Error when the call would revert, reverted, or is not confirmed in time: repeat it then.

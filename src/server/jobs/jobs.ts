@@ -12,6 +12,7 @@ import { closeChannels } from '../../rails/buying/channels/close-channel.ts'
 import { sendCardStates } from '../../rails/cards/send-states.ts'
 import { followBrokerageAccounts } from '../../rails/investing/brokerage-account.ts'
 import { payDividends } from '../../rails/investing/dividends.ts'
+import { collectChannels } from '../../rails/selling/payments/collect-channels.ts'
 import { screenKeptDeposits } from '../../rails/wallets/reconcile/release-deposits.ts'
 import { createSealRound } from '../../records/decisions/seal-decisions.ts'
 import { collectDebts } from './collect-debts.ts'
@@ -70,6 +71,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners) },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
+  { name: 'collect-channels', everyMs: 15_000, round: collectChannels, isOnEachChain: true },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },
   { name: 'settle-purchases', everyMs: 1_000, round: settlePurchases },
   { name: 'close-channels', everyMs: 2_000, round: closeChannels },

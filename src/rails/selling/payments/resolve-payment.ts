@@ -17,8 +17,9 @@ import { transactionMark } from '../../../books/evidence/transaction-mark.ts'
 import type { Clock } from '../../../core/base/clock.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
+import { isVoucherCharged } from './channels.ts'
 import { encodeReceipt } from './receipt.ts'
-import { failPayment, type StoredPayment, settlePayment } from './store.ts'
+import { dropVoucher, failPayment, type StoredPayment, settlePayment } from './store.ts'
 
 /** Allowed lag of block time behind our clock before an expired authorization is given up. */
 const BLOCK_LAG_MS = 120_000
@@ -28,6 +29,9 @@ const BLOCK_LAG_MS = 120_000
  * The payer must then sign a new authorization.
  */
 const GIVE_UP_MS = 10 * 60_000
+
+/** Longer than a request keeps its channel to itself. */
+const CHANNEL_KEPT_MS = 6 * 60_000
 
 const EXPIRED = 'authorization_expired_unused'
 
@@ -56,6 +60,7 @@ export async function resolvePayment(
 ): Promise<Resolution> {
   const { database, clock } = dependencies
   const { id } = payment
+  if (payment.scheme === 'batch-settlement') return resolveVoucher(dependencies, payment)
   const outcome = await readOutcome(dependencies, payment)
   if (outcome.status === 'paid') {
     const { transactionHash: transaction } = outcome
@@ -72,6 +77,22 @@ export async function resolvePayment(
   if (outcome.status === 'unused' && !isOver) return 'pending'
   const failure = outcome.status === 'unused' ? EXPIRED : DISPLACED
   await failPayment(database, { id, failure, at: clock() })
+  return 'failed'
+}
+
+/** The voucher's outcome is in the database: its channel was charged, or was not. */
+async function resolveVoucher(
+  { database, clock }: Pick<PaymentResolutionDependencies, 'database' | 'clock'>,
+  payment: StoredPayment,
+): Promise<Resolution> {
+  const { id, sent_at } = payment
+  if (await isVoucherCharged(database, payment)) {
+    const receipt = encodeReceipt(payment, payment.transaction_hash)
+    await settlePayment(database, { id, transaction: null, receipt, at: clock() })
+    return 'settled'
+  }
+  if (clock().getTime() < sent_at.getTime() + CHANNEL_KEPT_MS) return 'pending'
+  await dropVoucher(database, id)
   return 'failed'
 }
 

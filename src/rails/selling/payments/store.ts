@@ -142,14 +142,18 @@ export async function paymentsSettledSince(
   { database: { kysely }, chain }: OnChain,
   since: Date,
 ): Promise<readonly StoredPayment[]> {
-  return kysely
-    .selectFrom('payment')
-    .selectAll()
-    .where('chain', '=', chain.name)
-    .where('state', '=', 'settled')
-    .where('updated_at', '>=', since)
-    .where('reversed_at', 'is', null)
-    .execute()
+  return (
+    kysely
+      .selectFrom('payment')
+      .selectAll()
+      .where('chain', '=', chain.name)
+      .where('state', '=', 'settled')
+      // A voucher is in no block.
+      .where('scheme', '<>', 'batch-settlement')
+      .where('updated_at', '>=', since)
+      .where('reversed_at', 'is', null)
+      .execute()
+  )
 }
 
 /** Marks a payment as pending when processing stopped without a known outcome. */
@@ -174,6 +178,22 @@ export async function deletePayment({ kysely }: Connection, id: string): Promise
   await kysely
     .with('ended', (from) =>
       from.deleteFrom('payment').where('id', '=', id).where('state', '=', 'taking').returning('id'),
+    )
+    .deleteFrom('idempotency')
+    .where('payment_id', 'in', (from) => from.selectFrom('ended').select('id'))
+    .execute()
+}
+
+/** Deletes a voucher's payment that was not charged and no longer can be by an earlier request: the voucher may be sent again. */
+export async function dropVoucher({ kysely }: Connection, id: string): Promise<void> {
+  await kysely
+    .with('ended', (from) =>
+      from
+        .deleteFrom('payment')
+        .where('id', '=', id)
+        .where('scheme', '=', 'batch-settlement')
+        .where('state', 'in', ['taking', 'pending'])
+        .returning('id'),
     )
     .deleteFrom('idempotency')
     .where('payment_id', 'in', (from) => from.selectFrom('ended').select('id'))

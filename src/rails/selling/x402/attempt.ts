@@ -27,6 +27,8 @@ export interface Attempt {
   isUnreachable: boolean
   /** A transaction may have been broadcast with unknown outcome. */
   isUnknown: boolean
+  /** State of the payment's channel, for a client whose own is behind. */
+  correction: Readonly<Record<string, unknown>> | null
 }
 
 export interface Attempts {
@@ -59,6 +61,7 @@ export function createAttempts(): Attempts {
         transaction: null,
         isUnreachable: false,
         isUnknown: false,
+        correction: null,
       }
       byId.set(attempt.id, attempt)
       try {

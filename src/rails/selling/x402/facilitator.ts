@@ -7,6 +7,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
 import { UptoEvmScheme } from '@x402/evm/upto/facilitator'
 import { concat } from 'viem'
+import type { LocalAccount } from 'viem/accounts'
 import type { Clock } from '../../../core/base/clock.ts'
 import {
   type ContractCall,
@@ -15,6 +16,7 @@ import {
   isUnknownBroadcast,
 } from '../../../providers/chain/port.ts'
 import type { Attempt, Attempts } from './attempt.ts'
+import { createFacilitatorScheme } from './channels.ts'
 import { isConnectionError, isRefusedConnection, withTimeLimit } from './connection-errors.ts'
 import { createFacilitatorHeaders, type FacilitatorKey } from './facilitator-token.ts'
 import type { Terms } from './terms.ts'
@@ -40,14 +42,16 @@ export function createFacilitator(parts: {
   readonly key: FacilitatorKey | null
   readonly clock: Clock
   readonly attempts: Attempts
+  /** Signs for the seller's channels. */
+  readonly authorizer: LocalAccount
   /** Returns the transaction mark for a payment id. */
   readonly deriveMark: (id: string) => Hex
 }): FacilitatorClient {
-  const { signer, terms, url, key, clock, attempts, deriveMark } = parts
-  const { network, uptoFacilitator } = terms
+  const { signer, terms, url, key, clock, attempts, authorizer, deriveMark } = parts
+  const { network, uptoFacilitator, channelAuthorizer } = terms
   const inner =
     url === null
-      ? inProcess(watchedSigner(signer, terms, { attempts, deriveMark }), terms)
+      ? inProcess(watchedSigner(signer, terms, { attempts, deriveMark }), { terms, authorizer })
       : new HTTPFacilitatorClient({
           url,
           timeoutMs: VERIFY_MS,
@@ -85,6 +89,9 @@ export function createFacilitator(parts: {
                 extra: { facilitatorAddress: uptoFacilitator },
               },
             ]),
+        ...(channelAuthorizer === null
+          ? []
+          : [{ x402Version: 2, scheme: 'batch-settlement', network: network.v2 }]),
         // The types allow CAIP-2 networks only; kinds of version 1 use the v1 name.
         ...(network.v1 === null
           ? []
@@ -112,10 +119,16 @@ async function settleOnce(
   }
 }
 
-function inProcess(signer: EvmSigner, { network, uptoFacilitator }: Terms): Checker {
+function inProcess(
+  signer: EvmSigner,
+  { terms, authorizer }: { readonly terms: Terms; readonly authorizer: LocalAccount },
+): Checker {
+  const { network, uptoFacilitator, channelAuthorizer } = terms
   const watched = toFacilitatorEvmSigner(signer, { confirmationTimeoutMs: RECEIPT_MS })
   const facilitator = new x402Facilitator().register(network.v2, new ExactEvmScheme(watched))
   if (uptoFacilitator !== null) facilitator.register(network.v2, new UptoEvmScheme(watched))
+  if (channelAuthorizer !== null)
+    facilitator.register(network.v2, createFacilitatorScheme(signer, { receiptMs: RECEIPT_MS, authorizer }))
   if (network.v1 !== null)
     // The types allow CAIP-2 networks only; version 1 look-ups use the v1 name.
     facilitator.registerV1(network.v1 as `${string}:${string}`, new ExactEvmSchemeV1(watched))

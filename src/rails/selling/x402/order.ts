@@ -32,10 +32,15 @@ interface PaymentTarget {
  */
 export function requireSamePayment(order: Order, row: StoredPayment, isSameAuthorization: boolean): void {
   const isSigned = !isSameAuthorization || row.signature_hash === hashSignature(order)
-  if (row.request === hashText(order.request) && isSigned) return
+  if (isSameRequest(order, row) && isSigned) return
   throw new Failure('payment_reused', 'The payment was already used for a different request.', {
     hint: 'Send the request without a payment, then pay the new challenge.',
   })
+}
+
+/** True if the order asks for what the stored payment bought. */
+export function isSameRequest(order: Order, row: Pick<StoredPayment, 'request'>): boolean {
+  return row.request === hashText(order.request)
 }
 
 /** Identifies an authorization: EIP-3009 and Permit2 allow each nonce once. Lower case. */
@@ -77,7 +82,7 @@ export function buildNewPayment(
     signature_hash: hashSignature(order),
     operation: parts.operation,
     network: payment.network,
-    scheme: payment.permit === null ? 'exact' : 'upto',
+    scheme: payment.channel !== null ? 'batch-settlement' : payment.permit === null ? 'exact' : 'upto',
     receipt_header: receiptHeaders[payment.generation],
     asset: 'USDC',
     units,

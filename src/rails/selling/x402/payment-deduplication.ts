@@ -11,6 +11,7 @@ import { Failure } from '../../../core/failures/failure.ts'
 import type { Chains } from '../../../providers/chain/chains.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
+import { isLatestVoucher, isVoucherCharged } from '../payments/channels.ts'
 import { beginPurchase, findPurchase, type StoredPurchase } from '../payments/purchases.ts'
 import { readOutcome as readEvidence, resolvePayment } from '../payments/resolve-payment.ts'
 import {
@@ -29,6 +30,7 @@ import type { Attempts } from './attempt.ts'
 import {
   buildNewPayment,
   hashSignature,
+  isSameRequest,
   type Order,
   requireSamePayment,
   toPaymentKey,
@@ -49,7 +51,13 @@ const NOTE_MS = 100
 /** @property isRepeated an earlier call has made the payment. */
 export type Outcome =
   | { readonly status: 'paid'; readonly payment: StoredPayment; readonly isRepeated?: true }
-  | { readonly status: 'refused'; readonly id: string; readonly reason: string }
+  | {
+      readonly status: 'refused'
+      readonly id: string
+      readonly reason: string
+      /** State of the payment's channel, for a client whose own is behind. */
+      readonly correction?: Readonly<Record<string, unknown>> | null
+    }
   | { readonly status: 'pending'; readonly id: string; readonly transaction: string | null }
 
 export interface PaymentDeduplication {
@@ -112,11 +120,25 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
     const bought = purchase === null ? undefined : await findPurchase(database, purchase, clock())
     const row = bought ?? (await findPaymentLike(database, toPaymentKey(parts, order), payment.identifier))
     if (row === undefined) return null
+    if (await isBehind(order, row)) return refuseBehind(order, row)
     requireSamePayment(order, row, isSame(order, row))
     // A different authorization with the same identifier gets the outcome only with the payer's signature.
     if (bought === undefined && !isSame(order, row) && !(await isSigned(order)))
       return { status: 'refused', id: row.id, reason: 'invalid_exact_evm_payload_signature' }
     return markRepeated(await awaitOutcome(row, order))
+  }
+
+  /** True for a voucher that paid for something else, or before others: its client does not know what it has paid since. */
+  async function isBehind(order: Order, row: StoredPayment): Promise<boolean> {
+    if (row.scheme !== 'batch-settlement' || row.state !== 'settled' || !isSame(order, row)) return false
+    return !isSameRequest(order, row) || !(await isLatestVoucher(database, row))
+  }
+
+  /** The stock scheme refuses such a voucher, and tells the client where its channel stands. */
+  async function refuseBehind(order: Order, row: StoredPayment): Promise<Outcome> {
+    const taken = await run(order, row)
+    if (taken.status !== 'refused') throw new Error(`The voucher of ${row.id} was charged twice.`)
+    return { status: 'refused', id: row.id, reason: taken.reason, correction: taken.correction }
   }
 
   const recallPurchase: PaymentDeduplication['recallPurchase'] = async (purchase) => {
@@ -158,7 +180,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       return settleAgain(order, { ...row, state: 'pending', transaction_hash: taken.transaction })
     }
     await deletePayment(database, row.id)
-    return { status: 'refused', id: row.id, reason: taken.reason }
+    return { status: 'refused', id: row.id, reason: taken.reason, correction: taken.correction }
   }
 
   /**
@@ -191,7 +213,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
   async function mayBePaid(row: StoredPayment, transaction: string | null): Promise<boolean> {
     // A remote facilitator that refuses without a transaction has not settled, even if the nonce was used elsewhere.
     if (isRemote && transaction === null) return false
-    const outcome = await readEvidence(parts, row, transaction).catch(() => null)
+    const outcome = await readOutcome(row, transaction).catch(() => null)
     if (outcome === null || outcome.status === 'paid') return true
     if (transaction === null || outcome.status === 'displaced') return false
     const hash: Hex = `0x${transaction.slice(2)}`
@@ -200,6 +222,11 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       .catch(() => null)
     return receipt === null || receipt.status === 'success'
   }
+
+  const readOutcome = async (row: StoredPayment, transaction: string | null) =>
+    row.scheme === 'batch-settlement'
+      ? ({ status: (await isVoucherCharged(database, row)) ? 'paid' : 'unused' } as const)
+      : readEvidence(parts, row, transaction)
 
   const resolveOnItsChain = async (row: StoredPayment) =>
     resolvePayment({ ...parts, chain: chains.of(row.chain) }, row)
@@ -251,7 +278,7 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       return { status: 'pending', id, transaction: transaction ?? row.transaction_hash }
     }
     const { receipt } = taken
-    const outcome = await readEvidence(parts, row, transaction).catch((err: unknown) => {
+    const outcome = await readOutcome(row, transaction).catch((err: unknown) => {
       log.warn({ err, paymentId: id }, 'reading the evidence of a payment failed')
       return null
     })

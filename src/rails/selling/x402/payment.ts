@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { signedPaymentTypes } from '../../../core/base/signed-payment-types.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
+import { type ChannelPayment, channelMismatch, channelPayment, toVoucherTransfer } from './channels.ts'
 import { echoedPaymentExtensions } from './extensions.ts'
 import type { Generation, SentPayment } from './sale.ts'
 import { permitMismatch, type SignedPermit, signedPermit, toTransfer } from './signed-permit.ts'
-import { requirementUpto, requirementV2, type Terms } from './terms.ts'
+import { requirementChannel, requirementUpto, requirementV2, type Terms } from './terms.ts'
 
 const address = z.string().regex(/^0x[0-9a-fA-F]{40}$/)
 const wholeNumber = z.string().regex(/^\d{1,78}$/)
@@ -57,6 +58,8 @@ export interface Payment {
   readonly transfer: z.output<typeof signedTransfer> | null
   /** The signed Permit2 transfer of an `upto` payment; null for others. */
   readonly permit: SignedPermit | null
+  /** What a payer of a channel sends; null for others. */
+  readonly channel: ChannelPayment | null
   /** Client-chosen payment identifier. */
   readonly identifier: string | null
   /** Token of the quote lock. */
@@ -112,7 +115,7 @@ function parseEnvelope<Envelope>(
 }
 
 function paymentWith(
-  parts: Omit<Payment, 'header' | 'transfer' | 'permit'>,
+  parts: Omit<Payment, 'header' | 'transfer' | 'permit' | 'channel'>,
   payload: unknown,
   buildRefusal: () => Failure,
 ): Payment {
@@ -120,12 +123,18 @@ function paymentWith(
   if (parts.scheme === 'upto' && parts.generation === 2) {
     const permit = signedPermit.safeParse(payload)
     if (!permit.success) throw buildRefusal()
-    return { ...parts, header, transfer: toTransfer(permit.data), permit: permit.data }
+    return { ...parts, header, transfer: toTransfer(permit.data), permit: permit.data, channel: null }
+  }
+  if (parts.scheme === 'batch-settlement' && parts.generation === 2) {
+    const channel = channelPayment.safeParse(payload)
+    if (!channel.success) throw buildRefusal()
+    const transfer = toVoucherTransfer(channel.data)
+    return { ...parts, header, transfer, permit: null, channel: channel.data }
   }
   const isEvm = parts.scheme === 'exact' && !parts.network.startsWith('solana')
   const transfer = signedTransfer.safeParse(payload)
   if (isEvm && !transfer.success) throw buildRefusal()
-  return { ...parts, header, transfer: transfer.data ?? null, permit: null }
+  return { ...parts, header, transfer: transfer.data ?? null, permit: null, channel: null }
 }
 
 function undecodable({ generation, place, form }: SentPayment): Failure {
@@ -133,7 +142,7 @@ function undecodable({ generation, place, form }: SentPayment): Failure {
     issues: [
       {
         path: place,
-        message: `must be ${form} with a signed EIP-3009 transfer, or a Permit2 transfer for \`upto\``,
+        message: `must be ${form} with a signed EIP-3009 transfer, a Permit2 transfer for \`upto\`, or a voucher for \`batch-settlement\``,
       },
     ],
     hint: 'Create the payment from the 402 challenge with an x402 client.',
@@ -153,16 +162,18 @@ export function chooseNetwork(
  * signature.
  */
 export function paymentMismatch(
-  { generation, scheme, network, transfer, permit, accepted }: Payment,
+  { generation, scheme, network, transfer, permit, channel, accepted }: Payment,
   terms: Terms,
 ): string | undefined {
   const isUpto = permit !== null && terms.uptoFacilitator !== null
-  if (scheme !== 'exact' && !isUpto) return 'unsupported_scheme'
+  const isChannel = channel !== null && terms.channelAuthorizer !== null
+  if (scheme !== 'exact' && !isUpto && !isChannel) return 'unsupported_scheme'
   if (network !== chooseNetwork({ generation }, terms)) return 'invalid_network'
   if (transfer === null) return 'invalid_payload'
-  if (permit !== null) {
-    const mismatch = permitMismatch(permit, terms)
-    if (mismatch !== undefined) return mismatch
+  if (permit !== null || channel !== null) {
+    const mismatch =
+      permit === null ? channel && channelMismatch(channel, terms) : permitMismatch(permit, terms)
+    if (typeof mismatch === 'string') return mismatch
     return accepted === null || isAccepted(accepted, terms) ? undefined : MISMATCH
   }
   const { to, value } = transfer.authorization
@@ -212,12 +223,17 @@ function toHex(text: string): Hex {
 }
 
 /** Encodes the validated payment as a header for the stock middleware. */
-export function encodePayment({ generation, network, transfer, permit }: Payment, terms: Terms): string {
+export function encodePayment(
+  { generation, network, transfer, permit, channel }: Payment,
+  terms: Terms,
+): string {
   const envelope =
-    permit !== null
-      ? { x402Version: 2, accepted: requirementUpto(terms), payload: permit }
-      : generation === 1
-        ? { x402Version: 1, scheme: 'exact', network, payload: transfer }
-        : { x402Version: 2, accepted: requirementV2(terms), payload: transfer }
+    channel !== null
+      ? { x402Version: 2, accepted: requirementChannel(terms), payload: channel }
+      : permit !== null
+        ? { x402Version: 2, accepted: requirementUpto(terms), payload: permit }
+        : generation === 1
+          ? { x402Version: 1, scheme: 'exact', network, payload: transfer }
+          : { x402Version: 2, accepted: requirementV2(terms), payload: transfer }
   return Buffer.from(JSON.stringify(envelope)).toString('base64')
 }

@@ -5,6 +5,7 @@
  * built before settlement, so a failed request costs nothing, and a payment that may have been made is never
  * requested again. Payment headers are never logged.
  */
+import { z } from 'zod'
 import { Failure } from '../../../core/failures/failure.ts'
 import { chainFacts, toCaip2 } from '../../../core/money/chains.ts'
 import type { Chain } from '../../../providers/chain/port.ts'
@@ -17,7 +18,7 @@ import type { Order } from './order.ts'
 import { chooseNetwork, decodePayment, type Payment, paymentMismatch } from './payment.ts'
 import type { Outcome } from './payment-deduplication.ts'
 import type { ChallengeOutcome, ListedSeller, PaidOutcome, SaleRequest } from './sale.ts'
-import { facilitatorUnavailable } from './settlement-attempt.ts'
+import { facilitatorUnavailable, receiptHeaders } from './settlement-attempt.ts'
 import { withPrice } from './terms.ts'
 import { openTill, type Till, type TillParts } from './till.ts'
 
@@ -61,9 +62,17 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
   })
   for (const chain of chains.all.slice(1)) await sellOn(chain)
   const challengeWith: Challenge = (reason, lock) => selling.challengeWith(reason, lock)
-  const challenge = (reason: string, request: string, answer: Record<string, unknown>) => {
+  const challenge = (
+    reason: string,
+    request: string,
+    {
+      answer,
+      correction = null,
+    }: { answer: Record<string, unknown>; correction?: Correction | null | undefined },
+  ) => {
     const lock = lockOffer(dataKey, request, { units: price, answer }, clock())
-    return challengeWith(reason, lock)
+    const challenged = challengeWith(reason, lock)
+    return correction === null ? challenged : correct(challenged, correction)
   }
   const answerTo = (outcome: Outcome): PaidOutcome | ChallengeOutcome => {
     if (outcome.status === 'pending') throw settlementPending(outcome, pollPath)
@@ -91,6 +100,20 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     const name = chains.absent.find((one) => one === network || toCaip2(chainFacts(one)) === network)
     if (name !== undefined) throw facilitatorUnavailable()
   }
+  const closeChannel = async (
+    { closeChannel: close, terms }: Till,
+    payment: Payment,
+    { request, deliver, units }: { request: string; deliver: SaleRequest['deliver']; units: bigint },
+  ): Promise<PaidOutcome | ChallengeOutcome> => {
+    const taken = await close(payment, units)
+    if (taken.status === 'refused')
+      return challenge(taken.reason, request, { answer: await deliver(), correction: taken.correction })
+    if (taken.status === 'pending') throw closingPending()
+    const { receipt } = taken
+    log.info({ network: terms.network.v2 }, 'a payment channel was closed at its payer’s wish')
+    const answer = { channelId: payment.channel?.voucher.channelId, status: 'closed' }
+    return { status: 'paid', replayed: false, answer, receipt, receiptHeader: receiptHeaders[2] }
+  }
   const sellFor = async (payment: Payment, request: string, sale: SaleRequest) => {
     const { deliver, purchase } = sale
     const locked = payment.lock === null ? undefined : unlockOffer(dataKey, request, payment.lock, clock())
@@ -99,10 +122,12 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     const paid = selling.tills.find(({ terms }) => payment.network === chooseNetwork(payment, terms)) ?? till
     if (paid === till) requireAnswering(payment)
     const mismatch = paymentMismatch(payment, withPrice(paid.terms, units))
+    if (payment.channel?.type === 'refund' && mismatch === undefined)
+      return closeChannel(paid, payment, { request, deliver, units })
     const order = toOrder(payment, request, purchase ?? null)
     if (order === null || mismatch !== undefined)
       return answerFromEarlierPayment(paid, order, async () =>
-        challenge(mismatch ?? 'invalid_payload', request, await deliver()),
+        challenge(mismatch ?? 'invalid_payload', request, { answer: await deliver() }),
       )
     const offer = locked ?? (await offerAt(units, deliver))
     if ('thrown' in offer) return answerFromEarlierPayment(paid, order, () => Promise.reject(offer.thrown))
@@ -114,7 +139,9 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
       { paymentId: id, generation: payment.generation, network: payment.network, status },
       'x402 payment',
     )
-    return status === 'refused' ? challenge(outcome.reason, request, offer.answer) : answerTo(outcome)
+    return status === 'refused'
+      ? challenge(outcome.reason, request, { answer: offer.answer, correction: outcome.correction })
+      : answerTo(outcome)
   }
   return {
     get discovery() {
@@ -123,7 +150,7 @@ export async function createPaywall(parts: PaywallParts): Promise<Paywall> {
     sell: async (sale) => {
       const request = nameRequest(sale)
       if (sale.payment !== null) return sellFor(decodePayment(sale.payment), request, sale)
-      return challenge(`${sale.paymentPlace} is required`, request, await sale.deliver())
+      return challenge(`${sale.paymentPlace} is required`, request, { answer: await sale.deliver() })
     },
     recall: async (purchase) => {
       const outcome = await till.payments.recallPurchase(purchase)
@@ -160,6 +187,28 @@ function trimZeros(text: string): string {
 function toOrder(payment: Payment, request: string, purchase: StoredPurchase | null): Order | null {
   const { transfer } = payment
   return transfer === null ? null : { payment, transfer, request, purchase }
+}
+
+type Correction = Readonly<Record<string, unknown>>
+
+/** Adds the state of a channel to the offer by channel, where its client looks for it. */
+function correct({ status, v1, v2 }: ChallengeOutcome, correction: Correction): ChallengeOutcome {
+  const { accepts, ...rest } = challengeText.parse(JSON.parse(v2))
+  const corrected = accepts.map((offer) =>
+    offer.scheme === 'batch-settlement' ? { ...offer, extra: { ...offer.extra, ...correction } } : offer,
+  )
+  return { status, v1, v2: JSON.stringify({ ...rest, accepts: corrected }) }
+}
+
+const challengeText = z.looseObject({
+  accepts: z.array(z.looseObject({ scheme: z.string(), extra: z.record(z.string(), z.unknown()) })),
+})
+
+function closingPending(): Failure {
+  return new Failure('settlement_pending', 'The channel is not closed yet.', {
+    retryAfter: 3,
+    hint: 'Ask again after `retryAfter` seconds. What is left of the channel comes back once.',
+  })
 }
 
 function settlementPending(

@@ -12,6 +12,8 @@ export type SettlementAttempt =
       readonly reason: string
       readonly isSent: boolean
       readonly transaction: string | null
+      /** State of the payment's channel, for a client whose own is behind. */
+      readonly correction: Readonly<Record<string, unknown>> | null
     }
   | { readonly status: 'pending'; readonly transaction: string | null }
 
@@ -43,6 +45,7 @@ export function toSettlementAttempt(
     reason: reason ?? 'payment_does_not_match_the_challenge',
     isSent: settling !== null,
     transaction: transaction || null,
+    correction: attempt.correction,
   }
 }
 

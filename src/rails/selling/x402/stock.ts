@@ -3,6 +3,7 @@
  * Host, User-Agent or path cannot influence them.
  */
 import type { FacilitatorClient } from '@x402/core/server'
+import type { SchemeNetworkServer } from '@x402/core/types'
 import { ExactEvmScheme } from '@x402/evm/exact/server'
 import { UptoEvmScheme } from '@x402/evm/upto/server'
 import {
@@ -13,7 +14,8 @@ import {
 import { type Handler, Hono } from 'hono'
 import { paymentMiddleware as paymentMiddlewareV1 } from 'x402-hono'
 import { assetDecimals } from '../../../core/money/money.ts'
-import type { Attempts } from './attempt.ts'
+import type { Attempt, Attempts } from './attempt.ts'
+import { readChannelAnswer } from './channels.ts'
 import { encodePayment, type Payment } from './payment.ts'
 import type { PrivateFacilitator } from './private-facilitator.ts'
 import { requirementV1, requirementV2, type Terms, withPrice } from './terms.ts'
@@ -27,6 +29,8 @@ export function mountStockMiddlewares(parts: {
   readonly facilitator: FacilitatorClient
   readonly listener: PrivateFacilitator
   readonly attempts: Attempts
+  /** Null: no vouchers are taken. */
+  readonly channels: SchemeNetworkServer | null
 }): StockMiddlewares {
   const { terms, attempts } = parts
   const deliver = createDelivery(attempts)
@@ -41,12 +45,19 @@ export function mountStockMiddlewares(parts: {
     terms.uptoFacilitator === null
       ? null
       : new Hono().use(terms.path, middlewareUpto(parts)).get(terms.path, createMeteredDelivery(attempts))
+  const byChannel =
+    parts.channels === null
+      ? null
+      : new Hono().use(terms.path, middlewareChannels(parts, parts.channels)).get(terms.path, deliver)
   return async (payment) => {
     const { agreed } = attempts.current()
     const encoded = encodePayment(payment, withPrice(terms, agreed))
-    const app = payment.permit === null ? apps[payment.generation] : metered
+    const app =
+      payment.channel !== null ? byChannel : payment.permit === null ? apps[payment.generation] : metered
     if (app === null) throw new Error('A payment came in by a form that its chain does not have.')
-    return app.fetch(new Request(terms.resource, { headers: { [payment.header]: encoded } }))
+    const response = await app.fetch(new Request(terms.resource, { headers: { [payment.header]: encoded } }))
+    if (payment.channel !== null) noteChannelAnswer(attempts.current(), response)
+    return response
   }
 }
 
@@ -107,6 +118,35 @@ function middlewareUpto({
   const accepts = { scheme: 'upto', network, payTo, maxTimeoutSeconds, price }
   const { resource, description, mimeType } = terms
   return paymentMiddlewareV2({ [`GET ${terms.path}`]: { accepts, resource, description, mimeType } }, server)
+}
+
+function middlewareChannels(
+  {
+    terms,
+    facilitator,
+    attempts,
+  }: { readonly terms: Terms; readonly facilitator: FacilitatorClient; readonly attempts: Attempts },
+  scheme: SchemeNetworkServer,
+) {
+  const { network, asset, payTo, maxTimeoutSeconds, extra } = requirementV2(terms)
+  const server = new x402ResourceServer(facilitator).register(network, scheme)
+  // The price may come from a quote lock.
+  const price = () => ({ asset, amount: attempts.current().units.toString(), extra })
+  const accepts = { scheme: 'batch-settlement', network, payTo, maxTimeoutSeconds, price }
+  const { resource, description, mimeType } = terms
+  return paymentMiddlewareV2({ [`GET ${terms.path}`]: { accepts, resource, description, mimeType } }, server)
+}
+
+/** A voucher is verified and charged without the facilitator, which records the attempts by other schemes. */
+function noteChannelAnswer(attempt: Attempt, response: Response): void {
+  const answer = readChannelAnswer(response)
+  if (answer.status === 'paid') {
+    attempt.settlement ??= answer.settlement
+    return
+  }
+  const { reason, correction } = answer
+  attempt.correction = correction
+  if (reason !== undefined) attempt.verification = { isValid: false, invalidReason: reason }
 }
 
 /** Delivers, and says how much of the maximum is taken. */

@@ -7,6 +7,11 @@ import type { Address, Chain } from '../../../providers/chain/port.ts'
 /** Maximum time between challenge and settlement, in seconds. */
 const TIMEOUT_SECONDS = 300
 
+/** How long a payer that leaves its channel alone waits: rounds of claims fit in, also after an outage of hours. */
+export const WITHDRAW_DELAY_SECONDS = 3 * 3600
+/** Prices that a channel's deposits must cover at least. */
+const DEPOSIT_PRICES = 10n
+
 /** Network names of a chain, null where a version does not know it, and the EIP-712 domain of its USDC. */
 export interface SellingNetwork {
   readonly v1: V1Network | null
@@ -22,6 +27,8 @@ export interface Terms {
   readonly units: bigint
   /** Who settles payments by `upto`, which are at most the price; null: they are not taken. */
   readonly uptoFacilitator: Address | null
+  /** Who claims from channels; null: no vouchers are taken. */
+  readonly channelAuthorizer: Address | null
   /** The price as a decimal string. */
   readonly price: string
   readonly path: string
@@ -43,12 +50,14 @@ export interface TermsInput {
   readonly mimeType?: string
   /** Null by default. */
   readonly uptoFacilitator?: Address | null
+  /** Null by default. */
+  readonly channelAuthorizer?: Address | null
 }
 
 /** @throws Error when the price is not in USDC. */
 export function buildTerms(input: TermsInput): Terms {
   const { chain, payTo, price, origin, path, description, mimeType = 'application/json' } = input
-  const { uptoFacilitator = null } = input
+  const { uptoFacilitator = null, channelAuthorizer = null } = input
   if (price.asset !== 'USDC') throw new Error(`x402 prices must be in USDC, not ${price.asset}`)
   const { protocol, host } = new URL(origin)
   const facts = chainFacts(chain.name)
@@ -59,6 +68,7 @@ export function buildTerms(input: TermsInput): Terms {
     payTo: getAddress(payTo),
     units: price.units,
     uptoFacilitator,
+    channelAuthorizer,
     price: toDecimal(price),
     path,
     resource: `${protocol.slice(0, -1)}://${host}${path}`,
@@ -120,8 +130,25 @@ export function requirementUpto(terms: Terms) {
   }
 }
 
+/** Requirement of the scheme `batch-settlement`: a voucher of a channel, whose deposit is at least ten times the price; null where not offered. */
+export function requirementChannel(terms: Terms) {
+  const { network, channelAuthorizer, units } = terms
+  if (channelAuthorizer === null) return null
+  return {
+    ...requirementV2(terms),
+    scheme: 'batch-settlement',
+    extra: {
+      ...network.domain,
+      receiverAuthorizer: channelAuthorizer,
+      withdrawDelay: WITHDRAW_DELAY_SECONDS,
+      minDeposit: (units * DEPOSIT_PRICES).toString(),
+    },
+  }
+}
+
 /** What a client of version 2 may choose from, on one chain. */
 export function requirementsV2(terms: Terms) {
-  const upto = requirementUpto(terms)
-  return upto === null ? [requirementV2(terms)] : [requirementV2(terms), upto]
+  return [requirementV2(terms), requirementUpto(terms), requirementChannel(terms)].filter(
+    (requirement) => requirement !== null,
+  )
 }

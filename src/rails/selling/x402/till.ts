@@ -8,12 +8,15 @@ import type { Chains } from '../../../providers/chain/chains.ts'
 import type { Chain } from '../../../providers/chain/port.ts'
 import { type DecisionObserver, observeProvider } from '../../../providers/observe-provider.ts'
 import type { Database } from '../../../storage/database.ts'
+import { channelAuthorizer } from '../payments/collect-channels.ts'
 import { createAttempts } from './attempt.ts'
+import { createChannelStorage, createSellerScheme, isVoucherSigned } from './channels.ts'
 import { createFacilitator } from './facilitator.ts'
 import type { FacilitatorKey } from './facilitator-token.ts'
-import { isSignedByPayer } from './payment.ts'
+import { isSignedByPayer, type Payment } from './payment.ts'
 import { createPaymentDeduplication, type PaymentDeduplication } from './payment-deduplication.ts'
 import { type Listen, servePrivately } from './private-facilitator.ts'
+import { type SettlementAttempt, toSettlementAttempt } from './settlement-attempt.ts'
 import { isPermitSignedByPayer } from './signed-permit.ts'
 import { mountStockMiddlewares } from './stock.ts'
 import { buildTerms, type Terms, type TermsInput } from './terms.ts'
@@ -36,15 +39,26 @@ export interface TillParts extends Omit<TermsInput, 'chain'>, DecisionObserver {
 export interface Till {
   readonly terms: Terms
   readonly payments: PaymentDeduplication
+  /** Gives a payer back what is left of its channel, at its wish. */
+  closeChannel(payment: Payment, units: bigint): Promise<SettlementAttempt>
   close(): Promise<void>
 }
 
 /** Opens the till of a chain. @throws Error when the configuration is not supported. */
 export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
-  const { facilitatorUrl, facilitatorKey, clock, dataKey } = parts
+  const { facilitatorUrl, facilitatorKey, clock, dataKey, database, newId } = parts
   // A remote facilitator settles from an address of its own, which it does not tell here.
   const hasUpto = facilitatorUrl === null && (await chain.uptoSupport()) === 'supported'
-  const terms = buildTerms({ ...parts, chain, uptoFacilitator: hasUpto ? chain.signer.address : null })
+  const hasChannels = facilitatorUrl === null && (await chain.channelSupport()) === 'supported'
+  const authorizer = channelAuthorizer(dataKey)
+  const terms = buildTerms({
+    ...parts,
+    chain,
+    uptoFacilitator: hasUpto ? chain.signer.address : null,
+    channelAuthorizer: hasChannels ? authorizer.address : null,
+  })
+  const storage = createChannelStorage(database, { chain: chain.name, clock })
+  const channels = hasChannels ? createSellerScheme(terms, { storage, authorizer }) : null
   const attempts = createAttempts()
   const facilitator = observeProvider(
     createFacilitator({
@@ -54,13 +68,14 @@ export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
       key: facilitatorKey,
       clock,
       attempts,
+      authorizer,
       deriveMark: (id) => transactionMark(dataKey, id),
     }),
     'facilitator',
     parts,
   )
   const listener = await servePrivately(facilitator, attempts, parts.listen)
-  const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts })
+  const stock = mountStockMiddlewares({ terms, facilitator, listener, attempts, channels })
   const payments = createPaymentDeduplication({
     ...parts,
     chain,
@@ -68,11 +83,19 @@ export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
     settings: { dataKey },
     isRemote: facilitatorUrl !== null,
     isSigned: ({ payment, transfer }) =>
-      payment.permit === null
-        ? isSignedByPayer(chain, terms, transfer)
-        : isPermitSignedByPayer(chain, payment.permit),
+      payment.channel !== null
+        ? isVoucherSigned(chain, payment.channel, storage)
+        : payment.permit === null
+          ? isSignedByPayer(chain, terms, transfer)
+          : isPermitSignedByPayer(chain, payment.permit),
     attempts,
     stock,
   })
-  return { terms, payments, close: () => listener.close() }
+  const closeChannel: Till['closeChannel'] = async (payment, units) => {
+    const deliver = () => Promise.reject(new Error('Nothing is delivered for a refund.'))
+    const parts = { id: newId('pay', clock()), units, agreed: units, deliver, onTransaction: () => undefined }
+    const { attempt, response } = await attempts.begin(parts, () => stock(payment))
+    return toSettlementAttempt(attempt, payment, response)
+  }
+  return { terms, payments, closeChannel, close: () => listener.close() }
 }

@@ -75,6 +75,7 @@ describe.each(chains)('the paywall on %s', (_name, open) => {
       accepts: [
         { ...requirement, network: 'eip155:84532', amount: '10000' },
         { ...requirement, scheme: 'upto', network: 'eip155:84532', amount: '10000' },
+        { ...requirement, scheme: 'batch-settlement', network: 'eip155:84532', amount: '10000' },
       ],
     })
     expect(JSON.stringify(body) + toText(response.headers.get('PAYMENT-REQUIRED') ?? '')).not.toContain(

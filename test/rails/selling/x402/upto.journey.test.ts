@@ -171,6 +171,7 @@ describe.each(chains)('the paywall by upto on %s', (_name, open) => {
       accepts: [
         { scheme: 'exact', amount: '10000' },
         { scheme: 'upto', amount: '10000', extra: { assetTransferMethod: 'permit2', facilitatorAddress } },
+        { scheme: 'batch-settlement', amount: '10000' },
       ],
     })
   })
