@@ -162,6 +162,21 @@ describe.skipIf(!hasAnvil())('purchases by channel', () => {
     expect(before - (await booked())).toBe(51n * PRICE)
   }, 120_000)
 
+  it('are closed and seen by their key and its owner only', async () => {
+    const [seller, buyer, other] = [await newSeller(), await newBuyer(), await newBuyer()]
+    await buyer.buy(seller)
+    const [channel] = await buyer.channelTo(seller)
+    const id = String(channel?.id)
+    expect(await other.channelTo(seller)).toEqual([])
+    expect(await other.close(id)).toMatchObject({ code: 'not_found', status: 404 })
+    const stranger = await newGuest(gateway.origin)
+    expect((await stranger.send('POST', `/api/channels/${id}/close`, {})).status).toBe(404)
+    expect(await buyer.channelTo(seller)).toMatchObject([{ status: 'open' }])
+    expect((await owner.send('POST', `/api/channels/${id}/close`, {})).body).toMatchObject({
+      status: 'closing',
+    })
+  }, 60_000)
+
   it('charge a lost answer once, and go on', async () => {
     const [seller, buyer, before] = [await newSeller(), await newBuyer(), await booked()]
     await buyer.buy(seller)
