@@ -209,6 +209,12 @@ describe.skipIf(!hasAnvil())('purchases by channel', () => {
       [false, '0.9'],
     ])
     expect(before - (await booked())).toBe(112n * 9_000n)
+    // Nothing is left to return, so it is closed once the seller has claimed it.
+    await seller.claim()
+    await expect
+      .poll(async () => (await buyer.channelTo(seller)).at(-1), { timeout: 30_000 })
+      .toMatchObject({ status: 'closed', claimed: '0.9' })
+    expect(before - (await booked())).toBe(112n * 9_000n)
   }, 120_000)
 
   it('stop at the budget of their key', async () => {
