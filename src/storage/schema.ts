@@ -101,6 +101,7 @@ export interface Schema {
   session: SessionTable
   signature_nonce: SignatureNonceTable
   sold_channel: SoldChannelTable
+  sold_voucher: SoldVoucherTable
   spend_note: SpendNoteTable
   swap_quote: SwapQuoteTable
   transfer: TransferTable
@@ -442,10 +443,11 @@ export interface ChallengeTable {
 }
 
 export interface ChannelIncomeTable {
-  chain: string
+  identity: string
   token: string
   pay_to: string
   units: bigint
+  entries: Generated<number>
 }
 
 export interface DebtTable {
@@ -1222,10 +1224,15 @@ export interface SoldChannelTable {
   id: string
   chain: string
   record: JsonColumn | null
+  is_closed: Generated<boolean>
   charged: Generated<bigint>
-  claimed: Generated<bigint>
   due_at: Date | null
   updated_at: Date
+}
+
+export interface SoldVoucherTable {
+  channel_id: string
+  cumulative: bigint
 }
 
 export interface SpendNoteTable {
