@@ -8,7 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { randomToken } from '../../core/base/ids.ts'
@@ -55,8 +55,12 @@ function writeBeside(path: string, content: string): string {
   const beside = `${path}.${randomToken(9)}.new`
   const file = openSync(beside, 'wx', 0o600)
   try {
-    writeSync(file, content)
+    // Unlike `writeSync` it writes all or throws, on a full disk too.
+    writeFileSync(file, content)
     fsyncSync(file)
+  } catch (error) {
+    rmSync(beside, { force: true })
+    throw error
   } finally {
     closeSync(file)
   }
