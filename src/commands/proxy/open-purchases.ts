@@ -12,7 +12,7 @@ import { systemClock } from '../../core/base/clock.ts'
 import { randomToken } from '../../core/base/ids.ts'
 import { timers } from '../../core/base/timers.ts'
 import { isSecretField } from '../../rails/buying/secrets.ts'
-import { makeFolder, readFile, removeFile, replaceFile } from './private-files.ts'
+import { makeFolder, readFile, removeFile, removeUnfinished, replaceFile } from './private-files.ts'
 
 /** Answers are kept by the gateway for a day: an older entry has nothing to give. */
 const KEPT_MS = 86_400_000
@@ -103,6 +103,7 @@ export function openPurchaseBook(
 ): PurchaseBook {
   const openFolder = makeFolder(folder, 'open')
   const spentFile = join(folder, 'spent.json')
+  for (const each of [folder, openFolder]) removeUnfinished(each)
   let spent = parseOwn(spentFile, parseSpent) ?? { micros: 0n, lastKey: null }
   const entries = new Map<string, HeldPurchase>()
   const waiting = new Set<() => void>()

@@ -103,6 +103,14 @@ describe('open purchases', () => {
     later.stop()
   })
 
+  it('forget what a killed process was writing', () => {
+    const folder = newFolder()
+    openBook(folder).book.stop()
+    for (const name of ['spent.json.x.new', 'open/1.json.y.new']) writeFileSync(join(folder, name), '{')
+    openBook(folder).book.stop()
+    expect(readdirSync(folder, { recursive: true })).toEqual(['open'])
+  })
+
   it('stop the start where a file is damaged', async () => {
     const folder = newFolder()
     const { book } = openBook(folder)
