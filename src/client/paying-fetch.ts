@@ -150,16 +150,24 @@ async function asksForPayment(response: Response): Promise<boolean> {
 }
 
 const MAX_CHALLENGE = 65_536
+/** Longest wait for a body that may ask: one that drips is the caller's to read. */
+const CHALLENGE_MS = 5_000
 
 async function readStart(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   if (reader === undefined) return ''
+  // A read that waits then ends.
+  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), CHALLENGE_MS)
   const decoder = new TextDecoder()
   let text = ''
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done || text.length > MAX_CHALLENGE) break
-    text += decoder.decode(value, { stream: true })
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done || text.length > MAX_CHALLENGE) break
+      text += decoder.decode(value, { stream: true })
+    }
+  } finally {
+    clearTimeout(timer)
   }
   // The other branch is the caller's, and goes on.
   void reader.cancel().catch(() => undefined)
