@@ -44,6 +44,7 @@ export async function buildSettings(
     accountsPerCurrency: config.banking.accountsPerCurrency,
     metricsToken: config.metricsToken,
     eventDays: config.eventDays,
+    answerRoomBytes: config.answerRoomBytes,
     cardSpreadBps: config.cards.spreadBps,
     cardFloatMicros: config.cards.floatMicros,
     cardPullMs: config.cards.pullMs,

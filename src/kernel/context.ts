@@ -75,6 +75,8 @@ export interface Settings {
   readonly metricsToken: string | null
   /** Days for which events and webhook deliveries are kept. */
   readonly eventDays: number
+  /** What the stored answers of an account's purchases may take together. */
+  readonly answerRoomBytes: number
 }
 
 /** Generated sandbox credentials, which are public. */

@@ -1033,6 +1033,7 @@ export interface PurchaseAnswerTable {
   purchase_id: string
   sealed: Uint8Array
   written_at: Date
+  account_id: string | null
 }
 
 export interface PurseTable {

@@ -42,7 +42,11 @@ export interface PayingParts {
   readonly clock: Clock
   readonly log: Log
   readonly fetchPublic: PublicFetch
-  readonly settings: { readonly mode: 'sandbox' | 'production'; readonly dataKey: Uint8Array }
+  readonly settings: {
+    readonly mode: 'sandbox' | 'production'
+    readonly dataKey: Uint8Array
+    readonly answerRoomBytes: number
+  }
 }
 
 /** How often the same payment is presented in one call. */
@@ -199,7 +203,7 @@ export async function presentPurchase(
     const timeoutMs = Math.ceil(deadline - timers.monotonic())
     if (timeoutMs <= 0) break
     attempts += 1
-    const writer = createAnswerWriter(parts, id)
+    const writer = createAnswerWriter(parts, purchase)
     const asked = await ask(request, {
       fetchPublic: parts.fetchPublic,
       loopback: parts.settings.mode === 'sandbox',
