@@ -45,6 +45,7 @@ export async function buildSettings(
     metricsToken: config.metricsToken,
     eventDays: config.eventDays,
     channels: config.channels,
+    answerRoomBytes: config.answerRoomBytes,
     cardSpreadBps: config.cards.spreadBps,
     cardFloatMicros: config.cards.floatMicros,
     cardPullMs: config.cards.pullMs,

@@ -538,7 +538,7 @@ export type AgentsDelegateResponse = {
   /** Name that it was given. */
   name: string
   /** `paused` also while a key above it is. */
-  status: 'active' | 'paused' | 'revoked'
+  status: 'active' | 'paused' | 'expired' | 'revoked'
   /** Its scopes. */
   scopes: string[]
   /** Its own spend policy, amounts in USD. */
@@ -637,7 +637,7 @@ export type AgentsKeysTreeResponse = {
   /** Name that it was given. */
   name: string
   /** `paused` also while a key above it is. */
-  status: 'active' | 'paused' | 'revoked'
+  status: 'active' | 'paused' | 'expired' | 'revoked'
   /** Label of its spends. */
   task: string | null
   /** USD set aside for it above; null: nothing. */
@@ -2107,7 +2107,7 @@ export type Delegation = {
   /** Name that it was given. */
   name: string
   /** `paused` also while a key above it is. */
-  status: 'active' | 'paused' | 'revoked'
+  status: 'active' | 'paused' | 'expired' | 'revoked'
   /** Its scopes. */
   scopes: string[]
   /** Its own spend policy, amounts in USD. */

@@ -86,7 +86,7 @@ export function createPayingFetch(gateway: Gateway): PayingFetch {
     // The seller is not asked again for an answer that is being bought.
     const known = body.bytes === undefined ? undefined : pending.get(await describe(request, body.bytes))
     const first = known === undefined ? await ask() : undefined
-    if (first !== undefined && first.status !== PAYMENT_REQUIRED) return first
+    if (first !== undefined && first.status !== PAYMENT_REQUIRED) return withoutOurs(first)
     const refusal = first === undefined ? null : await findRefusal(request, first)
     if (first !== undefined && refusal !== null) return passOn(first, refusal)
     const bytes = await body.whole()
@@ -113,7 +113,7 @@ export function createPayingFetch(gateway: Gateway): PayingFetch {
       if (UNKNOWN.has(code) && !isFinal) return toProblem(code, { ...problem })
       if (!GOES_ON.has(code)) forget()
       const asked = first ?? (await ask(true))
-      return asked.status === PAYMENT_REQUIRED ? passOn(asked, toCode(error)) : asked
+      return asked.status === PAYMENT_REQUIRED ? passOn(asked, toCode(error)) : withoutOurs(asked)
     }
     return toResponse(gateway, bought, { signal, forget, askAgain: () => ask(true) })
   }
@@ -150,16 +150,24 @@ async function asksForPayment(response: Response): Promise<boolean> {
 }
 
 const MAX_CHALLENGE = 65_536
+/** Longest wait for a body that may ask: one that drips is the caller's to read. */
+const CHALLENGE_MS = 5_000
 
 async function readStart(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   if (reader === undefined) return ''
+  // A read that waits then ends.
+  const timer = setTimeout(() => void reader.cancel().catch(() => undefined), CHALLENGE_MS)
   const decoder = new TextDecoder()
   let text = ''
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done || text.length > MAX_CHALLENGE) break
-    text += decoder.decode(value, { stream: true })
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done || text.length > MAX_CHALLENGE) break
+      text += decoder.decode(value, { stream: true })
+    }
+  } finally {
+    clearTimeout(timer)
   }
   // The other branch is the caller's, and goes on.
   void reader.cancel().catch(() => undefined)
@@ -227,8 +235,7 @@ async function toResponse(
     : readBody(answer)
   // It is whole and in the caller's hands.
   if (!answer.truncated) forget()
-  const isEmpty = answer.status === 204 || answer.status === 205 || answer.status === 304
-  return new Response(isEmpty ? null : body, { status: answer.status, headers })
+  return new Response(EMPTY.includes(answer.status) ? null : body, { status: answer.status, headers })
 }
 
 interface Delivery {
@@ -269,10 +276,27 @@ function untilRead({ body }: Response, forget: () => void): ReadableStream<Uint8
 
 /** The seller's 402 with the reason why it was not paid. */
 function passOn(response: Response, code: string): Response {
+  return withFields(response, { 'bursar-problem': code.slice(0, 64) })
+}
+
+/** Statuses of responses that have no body. */
+const EMPTY = [204, 205, 304]
+
+/** Fields that say what was bought: a seller that sends them itself would be believed. */
+const OURS = ['bursar-purchase', 'bursar-charged', 'bursar-problem', 'bursar-complete']
+
+/** A response without fields of ours, which its sender made up. */
+function withoutOurs(response: Response): Response {
+  return OURS.some((name) => response.headers.has(name)) ? withFields(response, {}) : response
+}
+
+/** A response with these fields of ours and no others. */
+function withFields(response: Response, own: Readonly<Record<string, string>>): Response {
   const headers = new Headers(response.headers)
-  headers.set('bursar-problem', code.slice(0, 64))
+  for (const name of OURS) headers.delete(name)
+  for (const [name, value] of Object.entries(own)) headers.set(name, value)
   const { status, statusText, url, redirected } = response
-  const passed = new Response(response.body, { status, statusText, headers })
+  const passed = new Response(EMPTY.includes(status) ? null : response.body, { status, statusText, headers })
   return Object.defineProperties(passed, { url: { value: url }, redirected: { value: redirected } })
 }
 
@@ -297,7 +321,7 @@ function problemTexts(code: string): {
     case 'answer_expired':
       return {
         title: 'The answer is no longer kept',
-        detail: 'The answer to this purchase came over a day ago.',
+        detail: 'The answer to this purchase came over a day ago, or newer answers needed its room.',
         hint: 'Give another idempotencyKey to buy it again.',
       }
     default:

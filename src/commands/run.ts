@@ -70,6 +70,8 @@ export async function run(command: readonly string[], options: RunOptions): Prom
 async function runWithBudget([program, ...rest]: readonly string[], options: RunOptions): Promise<number> {
   if (program === undefined || program === '' || options.key === undefined || options.budget === undefined)
     throw new Refusal(usage, EXIT.usage)
+  const name = (options.name ?? program).trim().slice(0, 80).trim()
+  if (name === '') throw new Refusal(`--name: must be a name.\n${usage}`, EXIT.usage)
   const budget = parseBudget(options.budget)
   const seconds = parseSpan(options.for ?? DEFAULT_FOR)
   const origin = readOrigin(options.url)
@@ -83,14 +85,13 @@ async function runWithBudget([program, ...rest]: readonly string[], options: Run
   try {
     const keyFile = join(folder, 'key.json')
     const key = newKey()
-    const name = options.name ?? program
     writeKeyFile(keyFile, name, key)
     // Before the key can spend: a run without its proxy must leave no key.
     if (proxied !== null) proxy = await startOwnProxy({ ...proxied, folder, keyFile, origin })
     const expiresAt = new Date(systemClock().getTime() + seconds * 1_000).toISOString()
     const given = await send('POST', '/api/agents/delegations', {
       ...buildGrant(own.body, budget),
-      name: name.slice(0, 80),
+      name,
       publicKey: key.publicKey,
       expiresAt,
       earmark: true,

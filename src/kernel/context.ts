@@ -81,6 +81,8 @@ export interface Settings {
   }
   /** Days for which events and webhook deliveries are kept. */
   readonly eventDays: number
+  /** What the stored answers of an account's purchases may take together. */
+  readonly answerRoomBytes: number
 }
 
 /** Generated sandbox credentials, which are public. */

@@ -13,6 +13,8 @@ export interface ChangeByCaller extends Pick<Change, 'action' | 'object' | 'befo
   readonly accountId?: string
   /** `admin` for administrators' actions, `system` for the gateway's own actions on a caller's account. */
   readonly as?: 'admin' | 'system'
+  /** The change takes away only, and a key that is paused meanwhile may still make it. */
+  readonly mayBePaused?: boolean
 }
 
 /**
@@ -22,7 +24,7 @@ export interface ChangeByCaller extends Pick<Change, 'action' | 'object' | 'befo
  */
 export async function recordChange(
   { database, journal, principal, now: at }: Pick<Context, 'database' | 'journal' | 'principal' | 'now'>,
-  { accountId, as, ...change }: ChangeByCaller,
+  { accountId, as, mayBePaused = false, ...change }: ChangeByCaller,
   connection: Connection = database,
 ): Promise<void> {
   const own = principal.kind === 'public' ? undefined : principal.account.id
@@ -36,7 +38,7 @@ export async function recordChange(
     isProven,
     at,
   })
-  if (!endsStanding.has(change.action)) await requireValidCredential(connection, principal)
+  if (!endsStanding.has(change.action)) await requireValidCredential(connection, principal, { mayBePaused })
 }
 
 function toActor(

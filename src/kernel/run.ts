@@ -68,17 +68,18 @@ async function read(tool: Tool, call: Call, context: Context): Promise<Outcome> 
 
 /** Changes own records in one transaction with the idempotency key. Tools that call providers claim the key first. */
 async function write(tool: Tool, call: Call, context: Context): Promise<Outcome> {
-  requireUnpaused(context.principal)
+  const mayBePaused = tool.whilePaused === true
+  if (!mayBePaused) requireUnpaused(context.principal)
   await requireRail(tool, context)
   const { principal, idempotencyKey, now } = context
   const database = committingRefusals(context.database)
   const isOwn = tool.ownTransactions === true
   const work = async (connection: Connection) => {
-    await requireValidCredential(connection, principal)
+    await requireValidCredential(connection, principal, { mayBePaused })
     return call.run({ ...context, database: within(database, connection) }, null)
   }
   const workAlone = async () => {
-    await requireValidCredential(context.database, principal)
+    await requireValidCredential(context.database, principal, { mayBePaused })
     return call.run(context, null)
   }
   // A session token is returned once and never stored.

@@ -15,7 +15,11 @@ import { requireUnpaused } from './gates/scope.ts'
  * of revocation is sufficient. @throws Failure `unauthenticated`, `unknown_key`, `account_locked`;
  * `insufficient_scope` for a paused key.
  */
-export async function requireValidCredential(database: Connection, principal: Principal): Promise<void> {
+export async function requireValidCredential(
+  database: Connection,
+  principal: Principal,
+  { mayBePaused = false } = {},
+): Promise<void> {
   if (principal.kind === 'public') return
   const { kysely } = database
   const account = kysely.selectFrom('account').where('account.id', '=', principal.account.id)
@@ -39,7 +43,7 @@ export async function requireValidCredential(database: Connection, principal: Pr
   requireActive(found?.status)
   if (found?.keyStatus === 'revoked')
     throw new Failure('unknown_key', 'The key was revoked.', { hint: 'Ask its owner to create a new one.' })
-  if (found?.isActive === false)
+  if (found?.isActive === false && !mayBePaused)
     requireUnpaused({ ...principal, key: { ...principal.key, status: 'paused' } })
 }
 

@@ -101,6 +101,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
    * browser, which nothing else and nobody else uses up.
    */
   readonly stops?: true
+  /** A paused key may do it too: it only takes away what the key has given. */
+  readonly whilePaused?: true
   /** The response contains a session; over REST it is also set as a cookie. */
   readonly opensSession?: true
   /** `status` of a response that waits for a person's decision; REST answers it with 202. */

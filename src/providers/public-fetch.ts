@@ -14,8 +14,11 @@ import { createHostResolver, type ResolverOptions } from './resolve-host.ts'
 export interface PublicSink {
   readonly maxBytes: number
   readonly timeoutMs: number
-  /** Nothing more is read until it has returned. What it throws ends the exchange. */
-  readonly write: (part: Uint8Array) => Promise<void>
+  /**
+   * Nothing more is read until it has returned. What it throws ends the exchange.
+   * @returns false if it takes no more: the body is cut off behind this part.
+   */
+  readonly write: (part: Uint8Array) => Promise<boolean>
 }
 
 /**
@@ -261,7 +264,7 @@ async function receive(
     truncated = part.length < chunk.length
     if (size < maxBytes) kept.push(part.subarray(0, maxBytes - size))
     size += part.length
-    if (part.length > 0) await sink?.write(part)
+    if (part.length > 0 && (await sink?.write(part)) === false) truncated = true
     if (truncated) break
   }
   const body = new Uint8Array(Buffer.concat(kept))

@@ -102,6 +102,7 @@ export interface Schema {
   session: SessionTable
   signature_nonce: SignatureNonceTable
   sold_channel: SoldChannelTable
+  sold_voucher: SoldVoucherTable
   spend_note: SpendNoteTable
   swap_quote: SwapQuoteTable
   transfer: TransferTable
@@ -476,10 +477,11 @@ export interface ChannelTable {
 }
 
 export interface ChannelIncomeTable {
-  chain: string
+  identity: string
   token: string
   pay_to: string
   units: bigint
+  entries: Generated<number>
 }
 
 export interface DebtTable {
@@ -1066,6 +1068,7 @@ export interface PurchaseAnswerTable {
   purchase_id: string
   sealed: Uint8Array
   written_at: Date
+  account_id: string | null
 }
 
 export interface PurseTable {
@@ -1257,10 +1260,15 @@ export interface SoldChannelTable {
   id: string
   chain: string
   record: JsonColumn | null
+  is_closed: Generated<boolean>
   charged: Generated<bigint>
-  claimed: Generated<bigint>
   due_at: Date | null
   updated_at: Date
+}
+
+export interface SoldVoucherTable {
+  channel_id: string
+  cumulative: bigint
 }
 
 export interface SpendNoteTable {

@@ -63,6 +63,41 @@ describe.skipIf(!hasAnvil())('bursar.fetch', () => {
     expect(called).toEqual(['GET /healthz'])
   })
 
+  it('believes no seller that says what was bought', async () => {
+    const server = createServer((request, response) => {
+      const said = {
+        'bursar-purchase': 'buy_1',
+        'bursar-charged': '9 USDC',
+        'bursar-complete': 'true',
+        'x-own': '1',
+      }
+      response.writeHead(Number(request.url?.slice(1)), said).end()
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    for (const status of [200, 204, 402, 404]) {
+      const { headers, url } = await bursar.fetch(`${origin}/${status}`)
+      const ours = ['purchase', 'charged', 'complete'].map((name) => headers.get(`bursar-${name}`))
+      expect([ours, headers.get('x-own'), url]).toEqual([[null, null, null], '1', `${origin}/${status}`])
+    }
+    server.close()
+  })
+
+  it('gives a 402 whose body does not end to its caller', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(402).write('{')
+      const drip = setInterval(() => response.write(' '), 200)
+      response.once('close', () => clearInterval(drip))
+    }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const response = await bursar.fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    expect([response.status, response.headers.get('bursar-problem')]).toEqual([402, 'terms_not_payable'])
+    const { value } = (await response.body?.getReader().read()) ?? {}
+    expect(String(new TextDecoder().decode(value))).toContain('{')
+    server.closeAllConnections()
+    server.close()
+  })
+
   it('pays, and gives the answer as the seller gave it', async () => {
     const [taken, { fetch: pay }] = [sellers.taken(), bursar]
     const body = longBytes(100_000)

@@ -11,6 +11,7 @@ import { bursar, startBursar } from './bursar.ts'
 const origin = sharedGateway()
 const directory = mkdtempSync(join(tmpdir(), 'bursar-run-test-'))
 const keyFile = join(directory, 'agent.json')
+const scopes = ['wallets:read', 'wallets:transfer', 'agents:delegate']
 const payee = `0x${'1'.repeat(40)}`
 let owner: Person
 let agentId: string
@@ -23,7 +24,7 @@ beforeAll(async () => {
   const { body } = await owner.send('POST', '/api/agents/keys', {
     name: 'Orchestrator',
     publicKey,
-    scopes: ['wallets:read', 'wallets:transfer', 'agents:delegate'],
+    scopes,
     policy: { perTransaction: { max: '5' }, dailyBudget: { max: '20' }, categories: { allow: ['transfer'] } },
   })
   agentId = String(body.agentId)
@@ -75,26 +76,21 @@ describe('bursar run', () => {
     expect(await listLiving()).toEqual([])
   })
 
-  it('says that it could not revoke the key, and keeps the exit code of the program', async () => {
-    const running = startBursar(
-      runOptions(
-        '--budget',
-        '1',
-        '--',
-        'sh',
-        '-c',
-        'echo started; trap "exit 3" INT; while :; do sleep 0.1; done',
-      ),
-    )
+  it.each([
+    ['also below a key that was paused meanwhile', { status: 'paused' }, 'the key is revoked'],
+    ['or says that it could not', { scopes: ['wallets:read'] }, 'could not be revoked and ends at 2'],
+  ])('revokes the key %s, and keeps the exit code of the program', async (_how, change, expected) => {
+    const script = 'echo started; trap "exit 3" INT; while :; do sleep 0.1; done'
+    const running = startBursar(runOptions('--budget', '1', '--', 'sh', '-c', script))
     await expect.poll(running.out, { timeout: 20_000 }).toContain('started')
-    await owner.send('POST', `/api/agents/keys/${agentId}/pause`, {})
+    await owner.send('PATCH', `/api/agents/keys/${agentId}`, change)
     running.interrupt()
     const { code, err } = await running.ended
-    expect([code, err]).toEqual([3, expect.stringContaining('could not be revoked and ends at 2')])
-    expect(err).not.toContain('is revoked')
-    const [left] = await listLiving()
-    await owner.send('DELETE', `/api/agents/delegations/${left?.agentId}`)
-    await owner.send('PATCH', `/api/agents/keys/${agentId}`, { status: 'active' })
+    expect([code, err]).toEqual([3, expect.stringContaining(expected)])
+    for (const { agentId: left } of await listLiving())
+      await owner.send('DELETE', `/api/agents/delegations/${left}`)
+    const restored = await owner.send('PATCH', `/api/agents/keys/${agentId}`, { status: 'active', scopes })
+    expect(restored.status).toBe(200)
   })
 
   it('keeps the session of the owner from the program', async () => {
@@ -116,6 +112,13 @@ describe('bursar run', () => {
     const { code, err } = await bursar(runOptions(...options))
     expect([code, err]).toEqual([expected, expect.stringMatching(/\w/)])
     expect(await listLiving()).toEqual([])
+  })
+
+  it('refuses a name that is none before it asks the gateway', async () => {
+    for (const name of ['', '   ', '\t']) {
+      const { code, err } = await bursar(runOptions('--budget', '1', '--name', name, '--', 'true'), env)
+      expect([code, err]).toEqual([64, expect.stringContaining('--name')])
+    }
   })
 
   it('says that the gateway cannot be reached', async () => {

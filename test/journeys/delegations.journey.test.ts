@@ -181,6 +181,22 @@ describe('a key below another one', () => {
     await owner.send('DELETE', `/api/agents/keys/${child.agentId}`)
     expect((await pay(grandchild, '1')).status).toBe(401)
     expect((await pay(stranger, '1')).status).toBe(200)
+    await owner.send('POST', `/api/agents/keys/${root.agentId}/pause`)
+    expect((await root.send('DELETE', `/api/agents/delegations/${stranger.agentId}`)).body).toEqual({
+      revoked: true,
+    })
+    expect(
+      (
+        await root.send('POST', '/api/agents/delegations', {
+          name: 'x',
+          scopes: [],
+          expiresAt: inAnHour,
+          bearer: true,
+        })
+      ).status,
+    ).toBe(403)
+    const { body: tree } = await owner.send('GET', `/api/agents/keys/${root.agentId}/tree`)
+    expect(tree).toMatchObject({ status: 'paused', children: [{ status: 'revoked' }, { status: 'revoked' }] })
   })
 })
 
@@ -192,6 +208,17 @@ it('cancels the open orders of a key that reaches its end', async () => {
   const soon = { expiresAt: new Date(Date.now() + 5_000).toISOString() }
   expect((await owner.send('PATCH', `/api/agents/keys/${child.agentId}`, soon)).status).toBe(200)
   await expect.poll(() => readOrderStatus(placed.id), { timeout: 30_000 }).toBe('canceled')
+  const listed = async (status?: string) => {
+    const { body } = await owner.send(
+      'GET',
+      `/api/agents/delegations?parentId=${root.agentId}${status === undefined ? '' : `&status=${status}`}`,
+    )
+    return body.delegations
+  }
+  expect(await listed()).toMatchObject([{ agentId: child.agentId, status: 'expired' }])
+  expect(await listed('active')).toEqual([])
+  const { body: tree } = await owner.send('GET', `/api/agents/keys/${root.agentId}/tree`)
+  expect(tree).toMatchObject({ status: 'active', children: [{ agentId: child.agentId, status: 'expired' }] })
 })
 
 describe('a task', () => {

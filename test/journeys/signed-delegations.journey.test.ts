@@ -314,7 +314,10 @@ overSharedAndPostgres('signed delegations', ({ gateway }) => {
 
   it('makes no key below a paused one', async () => {
     await owner.send('POST', `/api/agents/keys/${rootId}/pause`)
-    expect(await send(child, [signByHand(root, claimsOf(root, child))])).toMatchObject({ status: 403 })
+    expect(await send(child, [signByHand(root, claimsOf(root, child))])).toMatchObject({
+      status: 403,
+      body: { code: 'policy_denied', violations: [{ rule: 'paused', agentId: rootId }] },
+    })
     expect((await readTree()).children).toEqual([])
   })
 

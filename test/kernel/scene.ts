@@ -70,6 +70,7 @@ export const sandboxSettings: Settings = {
   accountsPerCurrency: 1,
   metricsToken: null,
   eventDays: 90,
+  answerRoomBytes: 256 * 1024 * 1024,
 }
 
 /** Services over a database. @param changes replaces parts of a sandbox. */

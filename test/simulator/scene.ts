@@ -53,6 +53,15 @@ export interface SignedPayment {
   readonly funds: bigint
 }
 
+/** A channel that pays for quotes. @property signed highest voucher, in smallest units. @property answered vouchers that were. */
+export interface PayingChannel {
+  readonly id: string
+  readonly channelId: `0x${string}`
+  readonly price: bigint
+  signed: bigint
+  answered: number
+}
+
 /** A deposit as the bank has told it. */
 export interface ToldDeposit {
   readonly id: string
@@ -86,6 +95,7 @@ export class Scene {
   readonly swipes: Swipe[] = []
   readonly deposits: ToldDeposit[] = []
   readonly payments: SignedPayment[] = []
+  readonly channels: PayingChannel[] = []
   /** What contradicts a promise, seen by a client while it called. */
   readonly found: string[] = []
   readonly credentials = { lithicWebhookSecret: '' }

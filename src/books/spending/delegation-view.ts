@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { storedPolicy } from '../../../policies/policy.ts'
 import { formatUsd } from '../../../policies/usd.ts'
-import { type AccessKey, effectiveStatus } from '../../core/base/principal.ts'
+import { type AccessKey, shownStatus } from '../../core/base/principal.ts'
 import type { Connection } from '../../storage/database.ts'
 import { readUsage, spanUse, viewUsage } from './usage.ts'
 
@@ -25,7 +25,9 @@ export const delegationView = z.strictObject({
   path: z.array(z.string()).describe('`key_…` from the root to this key. Each judges and counts its spends.'),
   depth: z.int().describe('Generations below the root, 1 to 4.'),
   name: z.string().describe('Name that it was given.'),
-  status: z.enum(['active', 'paused', 'revoked']).describe('`paused` also while a key above it is.'),
+  status: z
+    .enum(['active', 'paused', 'expired', 'revoked'])
+    .describe('`paused` also while a key above it is.'),
   scopes: z.array(z.string()).describe('Its scopes.'),
   policy: z.looseObject({}).nullable().describe('Its own spend policy, amounts in USD.'),
   expiresAt: z.string().nullable().describe('When it ends, ISO 8601 UTC.'),
@@ -53,7 +55,7 @@ export async function viewDelegation(
     path: [...delegation.path.map(({ id }) => id), key.id],
     depth: delegation.path.length,
     name: key.name,
-    status: effectiveStatus(key),
+    status: shownStatus(key, now),
     scopes: [...key.scopes],
     policy,
     expiresAt: key.expiresAt?.toISOString() ?? null,

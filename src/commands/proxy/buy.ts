@@ -62,6 +62,9 @@ export function createBuyer({
       const verdict = await callGateway({ gateway, book, maxMicros }, held, wanted)
       if (verdict.kind === 'unpaid' && !verdict.isKept) book.cancel(held)
       return verdict
+    } catch (error) {
+      // A defect of ours: it may have been paid.
+      return loseGateway(rootCause(error))
     } finally {
       calls.delete(held)
     }
@@ -98,7 +101,6 @@ interface Buying {
 /** Calls until the end is known or time is up. Every call has the same key, so that repeats are safe. */
 async function callGateway(buying: Buying, held: HeldPurchase, wanted: Wanted): Promise<Verdict> {
   const until = timers.monotonic() + TRY_MS
-  let isReduced = false
   let mayBePaid = !held.isNew
   let refusals = 0
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
@@ -115,14 +117,8 @@ async function callGateway(buying: Buying, held: HeldPurchase, wanted: Wanted): 
     if (typeof answer === 'string') {
       if (!mayBePaid && !isSent) return { kind: 'unpaid', code: 'gateway_unreachable', isKept: false }
       mayBePaid = true
-      if (timers.monotonic() + pauseMs > until || !isSent) return gatewayLost(answer)
+      if (timers.monotonic() + pauseMs > until || !isSent) return loseGateway(answer)
     } else {
-      const reduced = isReduced ? null : reduceFields(answer, held)
-      if (reduced !== null) {
-        isReduced = true
-        buying.book.update(held, { fields: reduced })
-        continue
-      }
       const verdict = judge(buying, held, answer, mayBePaid)
       if (verdict !== 'again') return verdict
       // A call that did not end may pay later.
@@ -194,6 +190,9 @@ function judgePurchase(book: PurchaseBook, held: HeldPurchase, body: Json): Verd
   const chargedMicros = parseMicros(charged)
   const isKnown = status !== 'settlement_pending' && chargedMicros !== null
   if (isKnown && held.purchase.chargedMicros !== chargedMicros) book.update(held, { chargedMicros })
+  // It was free for the gateway, which has not kept all of it.
+  if (status === 'free' && toRecord(response).truncated === true)
+    return { kind: 'unpaid', code: 'answer_too_long', isKept: false }
   const hasAnswer = (status === 'delivered' || status === 'free') && typeof response === 'object'
   if (hasAnswer && response !== null)
     return {
@@ -240,24 +239,7 @@ function explainTerms(body: Json, { purchase }: HeldPurchase, maxMicros: bigint)
   return prices.some((price) => price <= maxMicros) ? 'budget' : 'max_price'
 }
 
-/** Fields that every gateway passes on. */
-const COMMON_FIELDS =
-  /^(accept|accept-language|content-type|x-(?!payment|forwarded|real-ip|bursar|request-id|http-method)[a-z0-9-]{1,60})$/
-
-/**
- * The fields for a gateway that refuses some. @returns null where nothing can be left out: a purchase without the program's
- * credentials would be another one.
- */
-function reduceFields({ status, body }: GatewayAnswer, { purchase, secrets }: HeldPurchase) {
-  const paths = (Array.isArray(body.issues) ? body.issues : []).map((issue) => String(toRecord(issue).path))
-  if (status !== 400 || !paths.some((path) => path.startsWith('headers'))) return null
-  if (secrets === null || secrets.bearer !== null || Object.keys(secrets.fields).length > 0) return null
-  const fields = Object.entries(purchase.fields)
-  const common = fields.filter(([name]) => COMMON_FIELDS.test(name))
-  return common.length === fields.length ? null : Object.fromEntries(common)
-}
-
-function gatewayLost(reason: string): Verdict {
+function loseGateway(reason: string): Verdict {
   return {
     kind: 'missing',
     problem: {

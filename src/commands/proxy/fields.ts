@@ -4,6 +4,9 @@
 const HOP_BY_HOP =
   /^(connection|proxy-connection|keep-alive|proxy-authenticate|proxy-authentication-info|proxy-authorization|te|trailer|transfer-encoding|upgrade|http2-settings|expect|bursar-(idempotency-key|purchase|charged|problem))$/i
 
+/** Fields that say where a message ends and for whom it is: `Connection` must not name them away, or the rest is a message more. */
+const NEVER_NAMED = ['content-length', 'host']
+
 /** Removes the fields of one connection, also those that `Connection` names. @param keep names in lower case. */
 export function dropHopByHop(fields: readonly string[], keep: readonly string[] = []): string[] {
   const named = new Set(
@@ -13,7 +16,8 @@ export function dropHopByHop(fields: readonly string[], keep: readonly string[] 
   )
   return readPairs(fields).flatMap(([name, value]) => {
     const lower = name.toLowerCase()
-    return keep.includes(lower) || !(HOP_BY_HOP.test(name) || named.has(lower)) ? [name, value] : []
+    const isNamed = named.has(lower) && !NEVER_NAMED.includes(lower)
+    return keep.includes(lower) || !(HOP_BY_HOP.test(name) || isNamed) ? [name, value] : []
   })
 }
 

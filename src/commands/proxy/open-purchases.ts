@@ -11,7 +11,8 @@ import { join } from 'node:path'
 import { systemClock } from '../../core/base/clock.ts'
 import { randomToken } from '../../core/base/ids.ts'
 import { timers } from '../../core/base/timers.ts'
-import { makeFolder, readFile, removeFile, replaceFile } from './private-files.ts'
+import { isSecretField } from '../../rails/buying/secrets.ts'
+import { makeFolder, readFile, removeFile, removeUnfinished, replaceFile } from './private-files.ts'
 
 /** Answers are kept by the gateway for a day: an older entry has nothing to give. */
 const KEPT_MS = 86_400_000
@@ -69,7 +70,7 @@ export interface PurchaseBook {
   /** Waits for money that other purchases may leave. @returns the reason why nothing may be bought. */
   hold(wanted: Wanted, isGone: () => boolean): Promise<HeldPurchase | HoldRefusal>
   /** Writes what has changed. */
-  update(held: HeldPurchase, change: Partial<Pick<OpenPurchase, 'chargedMicros' | 'fields'>>): void
+  update(held: HeldPurchase, change: Pick<OpenPurchase, 'chargedMicros'>): void
   /** The request no longer waits for it; the answer was not given. */
   release(held: HeldPurchase): void
   /** The answer was given; until {@link PurchaseBook.close} it may turn out that it was lost. */
@@ -84,18 +85,30 @@ export interface PurchaseBook {
   stop(): void
 }
 
-/** @param folder of one agent's key: its idempotency keys mean nothing to another's. */
+/**
+ * @param folder of one agent's key: its idempotency keys mean nothing to another's.
+ * @throws Error for a file that is damaged.
+ */
 export function openPurchaseBook(
   folder: string,
-  { maxMicros, budgetMicros }: { readonly maxMicros: bigint; readonly budgetMicros: bigint },
+  {
+    maxMicros,
+    budgetMicros,
+    report,
+  }: {
+    readonly maxMicros: bigint
+    readonly budgetMicros: bigint
+    readonly report: (line: string) => void
+  },
 ): PurchaseBook {
   const openFolder = makeFolder(folder, 'open')
   const spentFile = join(folder, 'spent.json')
-  let spent = readSpent(readFile(spentFile))
+  for (const each of [folder, openFolder]) removeUnfinished(each)
+  let spent = parseOwn(spentFile, parseSpent) ?? { micros: 0n, lastKey: null }
   const entries = new Map<string, HeldPurchase>()
   const waiting = new Set<() => void>()
   for (const name of readdirSync(openFolder)) {
-    const purchase = name.endsWith('.json') ? readPurchase(readFile(join(openFolder, name))) : null
+    const purchase = name.endsWith('.json') ? parseOwn(join(openFolder, name), parsePurchase) : null
     if (purchase === null) continue
     // A kill between both files of `settle` leaves one that is counted.
     const isCounted = purchase.key === spent.lastKey
@@ -109,9 +122,16 @@ export function openPurchaseBook(
       })
   }
 
-  const findPath = ({ key }: OpenPurchase) =>
-    join(openFolder, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}.json`)
+  const findPath = ({ key }: OpenPurchase) => join(openFolder, `${digest(key).slice(0, 32)}.json`)
   const write = ({ purchase }: HeldPurchase) => replaceFile(findPath(purchase), writePurchase(purchase))
+  /** After a purchase the file on disk is right without it: it says that more may have been spent. */
+  const tryToWrite = (work: () => void) => {
+    try {
+      work()
+    } catch {
+      report('a file of the proxy cannot be written')
+    }
+  }
   const wake = () => {
     for (const go of waiting) go()
     waiting.clear()
@@ -122,19 +142,20 @@ export function openPurchaseBook(
   const used = () => listEntries().reduce((sum, entry) => sum + committed(entry), spent.micros)
   const drop = (held: HeldPurchase) => {
     entries.delete(held.purchase.key)
-    removeFile(findPath(held.purchase))
+    tryToWrite(() => removeFile(findPath(held.purchase)))
     wake()
   }
   /** Counts an entry as spent. A named one stays for its repeats. */
   const settle = (held: HeldPurchase) => {
-    const isCounted = held.purchase.isGiven && held.purchase.isNamed
-    if (!isCounted) {
-      spent = { micros: spent.micros + committed(held), lastKey: held.purchase.key }
-      replaceFile(spentFile, JSON.stringify({ micros: String(spent.micros), lastKey: spent.lastKey }))
+    const { purchase } = held
+    if (!(purchase.isGiven && purchase.isNamed)) {
+      spent = { micros: spent.micros + committed(held), lastKey: purchase.key }
+      const counted = JSON.stringify({ micros: String(spent.micros), lastKey: spent.lastKey })
+      tryToWrite(() => replaceFile(spentFile, counted))
     }
-    if (!held.purchase.isNamed) return drop(held)
-    held.purchase = { ...held.purchase, isGiven: true }
-    write(held)
+    if (!purchase.isNamed) return drop(held)
+    held.purchase = { ...purchase, isGiven: true }
+    tryToWrite(() => write(held))
     wake()
   }
   const clean = () => {
@@ -162,6 +183,8 @@ export function openPurchaseBook(
     async hold(wanted, isGone) {
       const hash = hashWanted(wanted)
       for (;;) {
+        // The gateway no longer knows the key of an older entry, and would pay once more.
+        clean()
         const found = find(hash, wanted.key)
         if (found !== undefined) {
           if (found.purchase.hash !== hash) return 'idempotency_key_reused'
@@ -198,7 +221,7 @@ export function openPurchaseBook(
     },
     update(held, change) {
       held.purchase = { ...held.purchase, ...change }
-      write(held)
+      tryToWrite(() => write(held))
       wake()
     },
     release(held) {
@@ -225,20 +248,42 @@ export function openPurchaseBook(
   }
 }
 
-/** Requests with one hash are the same to a program that repeats. */
-function hashWanted({ method, url, body }: Wanted): string {
-  const bodyHash = createHash('sha256')
-    .update(body ?? '')
-    .digest('hex')
-  return createHash('sha256')
-    .update(JSON.stringify([method, url, bodyHash]))
-    .digest('hex')
+/** Requests with one hash are the same to a program that repeats. The answer to one login is not for another. */
+function hashWanted({ method, url, body, secrets }: Wanted): string {
+  const fields = Object.entries(secrets.fields).filter(([name]) => isSecretField(name))
+  const login = [...fields.toSorted().flat(), secrets.bearer ?? []].flat()
+  return digest(JSON.stringify([method, url, digest(body ?? ''), ...(login.length === 0 ? [] : [login])]))
 }
 
-function readSpent(text: string | null): { readonly micros: bigint; readonly lastKey: string | null } {
-  if (text === null) return { micros: 0n, lastKey: null }
+function digest(content: string | Buffer): string {
+  return createHash('sha256').update(content).digest('hex')
+}
+
+/** Reads a file of ours. @returns null if there is none. @throws Error for a damaged one: what it counts must not be forgotten. */
+function parseOwn<Content>(path: string, parse: (text: string) => Content): Content | null {
+  const text = readFile(path)
+  try {
+    return text === null ? null : parse(text)
+  } catch {
+    throw new Error(`${path} is damaged. What it says may be spent; delete it to forget that.`)
+  }
+}
+
+interface Spent {
+  readonly micros: bigint
+  /** The purchase that was counted last. */
+  readonly lastKey: string | null
+}
+
+function parseSpent(text: string): Spent {
   const { micros, lastKey }: { micros?: unknown; lastKey?: unknown } = { ...JSON.parse(text) }
-  return { micros: BigInt(String(micros)), lastKey: typeof lastKey === 'string' ? lastKey : null }
+  return { micros: parseCount(micros), lastKey: typeof lastKey === 'string' ? lastKey : null }
+}
+
+/** @throws Error for what is no amount in millionths. */
+function parseCount(value: unknown): bigint {
+  if (typeof value === 'string' && /^\d{1,20}$/.test(value)) return BigInt(value)
+  throw new Error('no amount')
 }
 
 function writePurchase({ maxMicros, chargedMicros, ...rest }: OpenPurchase): string {
@@ -246,36 +291,23 @@ function writePurchase({ maxMicros, chargedMicros, ...rest }: OpenPurchase): str
   return JSON.stringify({ ...rest, maxMicros: String(maxMicros), chargedMicros: charged })
 }
 
-/** @returns null for a file that is none of ours. */
-function readPurchase(text: string | null): OpenPurchase | null {
-  try {
-    const {
-      key,
-      hash,
-      isNamed,
-      openedAt,
-      maxMicros,
-      chargedMicros,
-      fields,
-      isGiven,
-    }: Record<string, unknown> = {
-      ...JSON.parse(text ?? ''),
-    }
-    if (typeof key !== 'string' || typeof hash !== 'string' || typeof openedAt !== 'string') return null
-    return {
-      key,
-      hash,
-      openedAt,
-      isNamed: isNamed === true,
-      isGiven: isGiven === true,
-      maxMicros: BigInt(String(maxMicros)),
-      chargedMicros: chargedMicros === null ? null : BigInt(String(chargedMicros)),
-      fields:
-        typeof fields === 'object' && fields !== null
-          ? Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
-          : {},
-    }
-  } catch {
-    return null
+/** @throws Error for a text that is no purchase. */
+function parsePurchase(text: string): OpenPurchase {
+  const members: Record<string, unknown> = { ...JSON.parse(text) }
+  const { key, hash, isNamed, openedAt, maxMicros, chargedMicros, fields, isGiven } = members
+  if (typeof key !== 'string' || typeof hash !== 'string' || typeof openedAt !== 'string')
+    throw new Error('no purchase')
+  return {
+    key,
+    hash,
+    openedAt,
+    isNamed: isNamed === true,
+    isGiven: isGiven === true,
+    maxMicros: parseCount(maxMicros),
+    chargedMicros: chargedMicros === null ? null : parseCount(chargedMicros),
+    fields:
+      typeof fields === 'object' && fields !== null
+        ? Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
+        : {},
   }
 }

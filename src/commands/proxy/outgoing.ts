@@ -2,7 +2,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
-import { createSecureContext, rootCertificates, connect as tlsConnect } from 'node:tls'
+import { createSecureContext, rootCertificates } from 'node:tls'
 import type { Target, TargetRules } from './target.ts'
 
 /** Shorter than what common servers grant (5 s), so that a connection is rarely closed while being reused. */
@@ -16,13 +16,15 @@ export interface OutgoingRequest {
   /** Pairs in one list. */
   readonly fields: readonly string[]
   readonly isChunked?: boolean
+  /** The fields ask for another protocol: it gets a connection of its own. */
+  readonly isUpgrade?: boolean
 }
 
 export interface Outgoing {
   /** Starts a request; it fails with `TargetRefused` where the rules refuse an address. */
   request(target: Target, request: OutgoingRequest): http.ClientRequest
-  /** Opens a raw connection, with TLS to a secure target. */
-  open(target: Target): Socket
+  /** Opens a raw connection. */
+  open(target: Pick<Target, 'host' | 'port'>): Socket
   close(): void
 }
 
@@ -50,7 +52,7 @@ export function createOutgoing({
     ...(isIP(host) === 0 ? { servername: host } : {}),
   })
   return {
-    request(target, { method, path, fields, isChunked = false }) {
+    request(target, { method, path, fields, isChunked = false, isUpgrade = false }) {
       rules.judge(target)
       const { isSecure, host, port } = target
       const address = {
@@ -63,19 +65,18 @@ export function createOutgoing({
         setHost: false,
       }
       const outgoing = isSecure
-        ? https.request({ ...address, ...tls(target), agent: secure })
-        : http.request({ ...address, agent: plain })
+        ? https.request({ ...address, ...tls(target), agent: isUpgrade ? false : secure })
+        : http.request({ ...address, agent: isUpgrade ? false : plain })
       for (let at = 0; at + 1 < fields.length; at += 2)
         outgoing.appendHeader(fields[at] ?? '', fields[at + 1] ?? '')
       if (isChunked) outgoing.setHeader('Transfer-Encoding', 'chunked')
-      outgoing.setHeader('Connection', 'keep-alive')
+      if (!isUpgrade) outgoing.setHeader('Connection', 'keep-alive')
       return outgoing
     },
     open(target) {
       rules.judge(target)
-      const { isSecure, host, port } = target
-      const socket = connect({ host, port, lookup: rules.lookup(target), noDelay: true })
-      return isSecure ? tlsConnect({ ...tls(target), socket, host }) : socket
+      const { host, port } = target
+      return connect({ host, port, lookup: rules.lookup(target), noDelay: true })
     },
     close() {
       plain.destroy()
@@ -111,7 +112,9 @@ export function requestGateway({
       agent: false,
       timeout: timeoutMs,
     })
-    outgoing.once('socket', (socket) => socket.once('connect', onSent))
+    // Nothing leaves before the gateway has shown its certificate.
+    const ready = url.protocol === 'https:' ? 'secureConnect' : 'connect'
+    outgoing.once('socket', (socket) => socket.once(ready, onSent))
     outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)))
     outgoing.once('error', reject)
     outgoing.once('response', resolve)

@@ -51,7 +51,8 @@ export async function passRequest(parts: PassParts, passed: PassedRequest): Prom
   } catch (error) {
     if (response.destroyed || response.headersSent) return void response.destroy()
     request.resume()
-    explainFailure(response, error)
+    const { status, problem } = describeFailure(error)
+    answerProblem(response, status, problem)
   }
 }
 
@@ -86,17 +87,23 @@ function startRequest(
   { request, target, path, isAbsolute }: PassedRequest,
   hasBody: boolean,
 ): ClientRequest {
-  const passedOn = dropHopByHop(request.rawHeaders)
-  const pairs = readPairs(passedOn)
-  const isHost = (name: string) => name.toLowerCase() === 'host'
-  const keepsHost = !isAbsolute && pairs.some(([name]) => isHost(name))
-  const others = pairs.filter(([name]) => !isHost(name)).flat()
   return outgoing.request(target, {
     method: request.method ?? 'GET',
     path,
-    fields: keepsHost ? passedOn : ['Host', writeAuthority(target), ...others],
+    fields: chooseHost(dropHopByHop(request.rawHeaders), { target, isAbsolute }),
     isChunked: hasBody && request.headers['content-length'] === undefined,
   })
+}
+
+/** The fields with one Host: a target in the request itself outranks the program's own. */
+export function chooseHost(
+  fields: readonly string[],
+  { target, isAbsolute }: Pick<PassedRequest, 'target' | 'isAbsolute'>,
+): readonly string[] {
+  const pairs = readPairs(fields)
+  const isHost = (name: string) => name.toLowerCase() === 'host'
+  if (!isAbsolute && pairs.some(([name]) => isHost(name))) return fields
+  return ['Host', writeAuthority(target), ...pairs.filter(([name]) => !isHost(name)).flat()]
 }
 
 function awaitAnswer(
@@ -192,9 +199,11 @@ async function buyAnswer(
   return buy(wanted, { isGone, gone })
 }
 
-function explainFailure(response: ServerResponse, error: unknown): void {
-  if (error instanceof TargetRefused) answerProblem(response, 403, describeRefusal(error))
-  else answerProblem(response, 502, describeLoss(error))
+/** @returns status and problem of a request that got no answer. */
+export function describeFailure(error: unknown): { readonly status: 403 | 502; readonly problem: Problem } {
+  return error instanceof TargetRefused
+    ? { status: 403, problem: describeRefusal(error) }
+    : { status: 502, problem: describeLoss(error) }
 }
 
 function describeLoss(error: unknown): Problem {

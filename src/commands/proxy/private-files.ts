@@ -5,13 +5,17 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { randomToken } from '../../core/base/ids.ts'
+
+/** End of the name of a file that is being written. */
+const UNFINISHED = '.new'
 
 /** @returns null if there is none. */
 export function readFile(path: string): string | null {
@@ -46,17 +50,27 @@ export function replaceFile(path: string, content: string): void {
   syncFolder(path)
 }
 
+/** Removes files of a folder that processes which were killed had not finished. */
+export function removeUnfinished(folder: string): void {
+  for (const name of readdirSync(folder))
+    if (name.endsWith(UNFINISHED)) rmSync(join(folder, name), { force: true })
+}
+
 export function removeFile(path: string): void {
   rmSync(path, { force: true })
   syncFolder(path)
 }
 
 function writeBeside(path: string, content: string): string {
-  const beside = `${path}.${randomToken(9)}.new`
+  const beside = `${path}.${randomToken(9)}${UNFINISHED}`
   const file = openSync(beside, 'wx', 0o600)
   try {
-    writeSync(file, content)
+    // Unlike `writeSync` it writes all or throws, on a full disk too.
+    writeFileSync(file, content)
     fsyncSync(file)
+  } catch (error) {
+    rmSync(beside, { force: true })
+    throw error
   } finally {
     closeSync(file)
   }

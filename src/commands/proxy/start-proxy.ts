@@ -14,7 +14,7 @@ import { createGatewayClient } from './gateway.ts'
 import { lockFolder } from './lock.ts'
 import { openPurchaseBook } from './open-purchases.ts'
 import { createOutgoing } from './outgoing.ts'
-import { type PassParts, passRequest } from './pass.ts'
+import { describeFailure, type PassParts, passRequest } from './pass.ts'
 import { makeFolder } from './private-files.ts'
 import { answerProblem, type Problem, writeRawProblem } from './problem.ts'
 import {
@@ -78,7 +78,7 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
   // A part of the thumbprint, because paths of sockets are short.
   const keyFolder = makeFolder(folder.path, key.keyId.slice(0, 16))
   const unlock = await lockFolder(keyFolder)
-  const book = openPurchaseBook(keyFolder, { maxMicros, budgetMicros })
+  const book = openPurchaseBook(keyFolder, { maxMicros, budgetMicros, report })
   let port = 0
   let isSandbox = false
   const rules = createTargetRules({
@@ -162,8 +162,15 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
     }
     tunnels.add(socket)
     socket.once('close', () => tunnels.delete(socket))
-    const refusal = findRefusal(() => passUpgrade(outgoing, { request, ...located }, socket, head))
-    if (refusal !== null) socket.end(writeRawProblem('403 Forbidden', refusal))
+    const fail = (error: unknown) => {
+      const { status, problem } = describeFailure(error)
+      socket.end(writeRawProblem(status === 403 ? '403 Forbidden' : '502 Bad Gateway', problem))
+    }
+    try {
+      passUpgrade(outgoing, { request, ...located }, { socket, head, fail })
+    } catch (error) {
+      fail(error)
+    }
   }
   outer.on('upgrade', (request, socket, head: Buffer) => {
     if (!isSocket(socket)) return void socket.destroy()
@@ -226,14 +233,21 @@ function createTokenCheck(token: string): (request: IncomingMessage) => boolean 
   return ({ headers }) => timingSafeEqual(digest(headers['proxy-authorization'] ?? ''), expected)
 }
 
-function locateOuter({ url = '' }: IncomingMessage): Located | null {
-  if (!/^http:\/\/[^/?#]/i.test(url) || !URL.canParse(url)) return null
+/** Two fields of one request would name two hosts, and each reader chooses its own. */
+function namesHosts({ headersDistinct }: IncomingMessage): boolean {
+  return (headersDistinct.host ?? []).length > 1
+}
+
+function locateOuter(request: IncomingMessage): Located | null {
+  const { url = '' } = request
+  if (namesHosts(request) || !/^http:\/\/[^/?#]/i.test(url) || !URL.canParse(url)) return null
   const parsed = new URL(url)
   return { target: readTarget(parsed), path: `${parsed.pathname}${parsed.search}`, isAbsolute: true }
 }
 
-function locateInner({ url = '' }: IncomingMessage, target: Target | undefined): Located | null {
-  if (target === undefined || !url.startsWith('/')) return null
+function locateInner(request: IncomingMessage, target: Target | undefined): Located | null {
+  const { url = '' } = request
+  if (target === undefined || namesHosts(request) || !url.startsWith('/')) return null
   return URL.canParse(`${writeOrigin(target)}${url}`) ? { target, path: url, isAbsolute: false } : null
 }
 

@@ -67,7 +67,7 @@ export function pipeUntouched(outgoing: Outgoing, target: Target, socket: Socket
 
 function openPlain(outgoing: Outgoing, target: Target, socket: Socket): Socket | null {
   try {
-    const upstream = outgoing.open({ ...target, isSecure: false })
+    const upstream = outgoing.open(target)
     upstream.on('error', () => socket.destroy())
     return upstream
   } catch {

@@ -1,28 +1,54 @@
-/** WebSockets pass: the request is sent as it came, and then both sides are piped. */
+/**
+ * WebSockets pass: once the origin has agreed, both sides are piped. Where it has not, the connection ends with its answer: what the
+ * program would send next may be for another origin, and has the proxy's token.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
+import { type Duplex, pipeline } from 'node:stream'
 import { dropHopByHop, readPairs } from './fields.ts'
 import type { Outgoing } from './outgoing.ts'
-import type { Target } from './target.ts'
+import { chooseHost, type PassedRequest } from './pass.ts'
 import { pipeSockets } from './tunnel.ts'
 
-export function isWebSocket({ headers }: IncomingMessage): boolean {
-  return headers.upgrade?.toLowerCase() === 'websocket'
+/** A request with a body is none. */
+export function isWebSocket({ method, headers }: IncomingMessage): boolean {
+  const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
+  return method === 'GET' && !hasBody && headers.upgrade?.toLowerCase() === 'websocket'
 }
 
-/** Passes the request on, with its upgrade. @param head bytes that came after it. */
+/**
+ * Passes the request on, with its upgrade. @param head bytes that came after it. @param fail called where no answer comes.
+ * @throws TargetRefused
+ */
 export function passUpgrade(
   outgoing: Outgoing,
-  { request, target, path }: { request: IncomingMessage; target: Target; path: string },
-  socket: Socket,
-  head: Buffer,
+  { request, target, path, isAbsolute }: Omit<PassedRequest, 'response'>,
+  { socket, head, fail }: { socket: Socket; head: Buffer; fail: (error: unknown) => void },
 ): void {
-  const fields = dropHopByHop(request.rawHeaders, ['connection', 'upgrade'])
-  const upstream = outgoing.open(target)
-  upstream.write(writeHead(request, path, fields))
-  if (head.length > 0) upstream.write(head)
-  pipeSockets(socket, upstream)
+  const fields = chooseHost(dropHopByHop(request.rawHeaders, ['connection', 'upgrade']), {
+    target,
+    isAbsolute,
+  })
+  const sending = outgoing.request(target, { method: 'GET', path, fields, isUpgrade: true })
+  const abandon = () => void sending.destroy()
+  socket.once('close', abandon)
+  sending.once('upgrade', (answer, upstream: Socket, first: Buffer) => {
+    socket.off('close', abandon)
+    socket.write(writeAnswer(answer, dropHopByHop(answer.rawHeaders, ['connection', 'upgrade'])), 'latin1')
+    if (first.length > 0) socket.write(first)
+    if (head.length > 0) upstream.write(head)
+    pipeSockets(socket, upstream)
+  })
+  sending.once('response', (answer) => {
+    sending.off('error', fail).on('error', () => socket.destroy())
+    const given = [...dropHopByHop(answer.rawHeaders), 'Connection', 'close']
+    socket.write(writeAnswer(answer, given), 'latin1')
+    pipeline(answer, socket, (error) => {
+      if (error) socket.destroy()
+    })
+  })
+  sending.once('error', fail)
+  sending.end()
 }
 
 /**
@@ -36,12 +62,17 @@ export function withoutUpgrade(request: IncomingMessage, head: Buffer): Buffer {
     'proxy-authorization',
     'bursar-idempotency-key',
   ])
-  return Buffer.concat([Buffer.from(writeHead(request, request.url ?? '/', fields), 'latin1'), head])
+  const start = `${request.method} ${request.url} HTTP/1.1`
+  return Buffer.concat([Buffer.from(writeHead(start, fields), 'latin1'), head])
 }
 
-function writeHead({ method }: IncomingMessage, path: string, fields: readonly string[]): string {
+function writeAnswer({ statusCode, statusMessage }: IncomingMessage, fields: readonly string[]): string {
+  return writeHead(`HTTP/1.1 ${statusCode} ${statusMessage}`, fields)
+}
+
+function writeHead(start: string, fields: readonly string[]): string {
   const lines = readPairs(fields).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`
+  return `${start}\r\n${lines.join('')}\r\n`
 }
 
 /** The sockets of node:http servers are always these. */

@@ -2,16 +2,14 @@
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { WITHHELD_FIELD } from '../../rails/buying/withheld-fields.ts'
 import { dropHopByHop, readPairs } from './fields.ts'
 import type { Wanted } from './open-purchases.ts'
 import { type Target, writeAuthority, writeOrigin } from './target.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-/** Written by the gateway itself, or of proxies. */
-const WITHHELD =
-  /^(host|content-length|accept-encoding|authorization|via|forwarded|x-forwarded-.*|x-real-ip|(x-)?bursar-.*)$/
 /** Fields that are a login, or may be: they are sent with the purchase, and never written to a file. */
-const SECRET = /cookie|key|token|auth|secret|session|signature|password/
+const SECRET = /cookie|key|token|auth|secret|session|signature|password|credential/
 /** Fields by which a program pays by itself: its payment was refused, and another one is its own affair. */
 const PAYMENTS = /^(x-payment|payment-signature)$/
 /** Keys that the gateway takes; others are replaced by their hash. */
@@ -46,9 +44,9 @@ export function readWanted(
   const secrets: Record<string, string> = {}
   for (const [name, value] of readPairs(dropHopByHop(rawHeaders))) {
     const lower = name.toLowerCase()
-    if (WITHHELD.test(lower)) continue
     // It asks for another method than the one that would be bought.
     if (lower.startsWith('x-http-method')) return { problem: 'invalid_request' }
+    if (WITHHELD_FIELD.test(lower)) continue
     const kept = SECRET.test(lower) ? secrets : fields
     const separator = lower === 'cookie' ? '; ' : ', '
     kept[lower] = kept[lower] === undefined ? value : `${kept[lower]}${separator}${value}`

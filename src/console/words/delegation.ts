@@ -12,15 +12,18 @@ export function readTree(tree: AgentsKeysTreeResponse): RunNode {
 
 export type RunState = 'running' | 'paused' | 'ended' | 'expired'
 
-/** State of a key. A key that expired keeps its status, and spends nothing. */
-export function nameState({ status, expiresAt }: Pick<Agent, 'status' | 'expiresAt'>, now: Date): RunState {
+/** A key, or a key of a tree, which says by itself that it has expired. */
+type Dated = Pick<Agent, 'expiresAt'> & { readonly status: Agent['status'] | 'expired' }
+
+/** State of a key. One that expires while it is shown keeps its status, and spends nothing. */
+export function nameState({ status, expiresAt }: Dated, now: Date): RunState {
   if (status === 'revoked') return 'ended'
   if (expiresAt !== null && Date.parse(expiresAt) <= now.getTime()) return 'expired'
   return status === 'paused' ? 'paused' : 'running'
 }
 
 /** True while it can spend, or could if it were not paused. */
-export function isLiving(key: Pick<Agent, 'status' | 'expiresAt'>, now: Date): boolean {
+export function isLiving(key: Dated, now: Date): boolean {
   const state = nameState(key, now)
   return state === 'running' || state === 'paused'
 }

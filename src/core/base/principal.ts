@@ -77,6 +77,15 @@ export function effectiveStatus({
   return delegation?.path.every((ancestor) => ancestor.status === 'active') === false ? 'paused' : 'active'
 }
 
+/** State of a key as it is shown: one that has ended by itself says so. No key outlives one above it. */
+export function shownStatus(
+  key: Pick<AccessKey, 'status' | 'delegation' | 'expiresAt'>,
+  now: Date,
+): AccessKey['status'] | 'expired' {
+  const hasEnded = key.expiresAt !== null && key.expiresAt <= now
+  return hasEnded && key.status !== 'revoked' ? 'expired' : effectiveStatus(key)
+}
+
 /** @property expiresAt from then on the signature is too old to be repeated. */
 export interface SignatureNonce {
   readonly value: string

@@ -1,7 +1,9 @@
-/** Configuration of buying: where sellers are listed, and the limits of payment channels. */
+/** Configuration of buying: where sellers are listed, how much of what they answer is kept, and the limits of payment channels. */
 import { z } from 'zod'
 import { toMoney } from '../money/money.ts'
 import { list } from './list.ts'
+
+const MIB = 1024 * 1024
 
 export const buyingVariables = {
   BAZAAR_URLS: list.pipe(z.array(z.url({ protocol: /^https?$/, abort: true })).max(5)).optional(),
@@ -19,6 +21,12 @@ export const buyingVariables = {
     .regex(/^[1-9]\d{0,6}$/, 'must be seconds from 1 to 9999999')
     .transform(Number)
     .default(3_600),
+  // At least two of the longest answers: one is written while another is read.
+  ANSWER_ROOM_MIB: z
+    .string()
+    .regex(/^(6[4-9]|[7-9]\d|[1-9]\d{2,5})$/, 'must be a number of MiB from 64 to 999999')
+    .transform(Number)
+    .default(256),
 }
 
 const variables = z.object(buyingVariables)
@@ -26,6 +34,8 @@ const variables = z.object(buyingVariables)
 export interface BuyingConfig {
   /** Services that list sellers in the x402 discovery format. */
   readonly bazaarUrls: readonly string[]
+  /** What the stored answers of an account's purchases may take together. */
+  readonly answerRoomBytes: number
   /** Of payment channels: seconds that a seller may keep the rest, the largest deposit in smallest units of USDC, and the idle time. */
   readonly channels: {
     readonly maxWithdrawDelay: number
@@ -37,6 +47,7 @@ export interface BuyingConfig {
 export function readBuying(given: z.output<typeof variables>): BuyingConfig {
   return {
     bazaarUrls: given.BAZAAR_URLS ?? [],
+    answerRoomBytes: given.ANSWER_ROOM_MIB * MIB,
     channels: {
       maxWithdrawDelay: given.CHANNEL_MAX_WITHDRAW_DELAY,
       depositMax: toMoney('USDC', given.CHANNEL_DEPOSIT_MAX).units,

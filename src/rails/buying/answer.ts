@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../core/base/clock.ts'
 import { randomToken } from '../../core/base/ids.ts'
 import { type DataKey, seal, unsealBytes } from '../../core/base/seal.ts'
-import type { Connection } from '../../storage/database.ts'
+import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 
 /** The rest of a longer answer is not received. */
 export const MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -22,7 +22,30 @@ export interface StoredParts {
 interface StoringParts {
   readonly database: Connection
   readonly clock: Clock
-  readonly settings: { readonly dataKey: DataKey }
+  /** @property answerRoomBytes what an account's answers may take together. */
+  readonly settings: { readonly dataKey: DataKey; readonly answerRoomBytes: number }
+}
+
+const room: Statement = {
+  name: 'answer_make_room',
+  text: 'select answer_make_room($1, $2, $3, $4) as has_room',
+}
+/** Parts for which room is made at a time. */
+const PARTS_PER_LOOK = 16
+/** Short answers are many: the room is looked at for one in so many of them. */
+const SHORT_PER_LOOK = 32
+
+/** Makes room for bytes of an answer, by deleting the account's oldest. @returns false if there is none. */
+async function makeRoom({ database, clock, settings }: StoringParts, purchaseId: string, bytes: number) {
+  const { answerRoomBytes } = settings
+  const given = [purchaseId, bytes, answerRoomBytes, clock()]
+  return (await callForRow<{ has_room: boolean }>(database, room, given)).has_room
+}
+
+/** True for one in {@link SHORT_PER_LOOK} purchases, by what is random in their ids. */
+function isLooked(purchaseId: string): boolean {
+  const [byte = 0] = createHash('sha256').update(purchaseId).digest()
+  return byte % SHORT_PER_LOOK === 0
 }
 
 const PURPOSE = 'purchase answer'
@@ -33,7 +56,8 @@ function namePlace(purchaseId: string, { receipt, part }: { receipt: string; par
 }
 
 export interface AnswerWriter {
-  readonly write: (bytes: Uint8Array) => Promise<void>
+  /** @returns false if there is no room for more: the answer ends with these bytes. */
+  readonly write: (bytes: Uint8Array) => Promise<boolean>
   /** @param mustStore stores also an answer that fits inline. @property hash hex SHA-256 of the body. */
   readonly finish: (
     mustStore: boolean,
@@ -44,14 +68,16 @@ export interface AnswerWriter {
 
 /** Receives one answer. At most a part and what the socket delivers at a time are in memory. */
 export function createAnswerWriter(
-  { database, clock, settings }: StoringParts,
-  purchaseId: string,
+  storing: StoringParts,
+  { id: purchaseId, account_id: accountId }: { readonly id: string; readonly account_id: string },
 ): AnswerWriter {
+  const { database, clock, settings } = storing
   const hash = createHash('sha256')
   const receipt = randomToken(RECEIPT_BYTES)
   let waiting: Uint8Array[] = []
   let size = 0
   let parts = 0
+  let isFull = false
 
   const store = async (bytes: Uint8Array) => {
     const id = namePlace(purchaseId, { receipt, part: parts })
@@ -61,6 +87,7 @@ export function createAnswerWriter(
       .values({
         id,
         purchase_id: purchaseId,
+        account_id: accountId,
         sealed: seal(settings.dataKey, { purpose: PURPOSE, owner: id }, bytes),
         written_at: clock(),
       })
@@ -72,17 +99,22 @@ export function createAnswerWriter(
       hash.update(bytes)
       waiting.push(bytes)
       size += bytes.length
-      if (size <= PART_BYTES) return
+      if (size <= PART_BYTES) return true
       let rest: Uint8Array = Buffer.concat(waiting)
-      while (rest.length > PART_BYTES) {
+      while (rest.length > PART_BYTES && !isFull) {
+        if (parts % PARTS_PER_LOOK === 0)
+          isFull = !(await makeRoom(storing, purchaseId, PARTS_PER_LOOK * PART_BYTES))
+        if (isFull) break
         await store(rest.subarray(0, PART_BYTES))
         rest = rest.subarray(PART_BYTES)
       }
       waiting = [rest]
       size = rest.length
+      return !isFull
     },
     finish: async (mustStore) => {
-      const isStored = parts > 0 || mustStore
+      const isStored = parts > 0 || mustStore || isFull
+      if (!isStored && isLooked(purchaseId)) await makeRoom(storing, purchaseId, SHORT_PER_LOOK * size)
       if (isStored) await store(Buffer.concat(waiting))
       return { hash: hash.digest('hex'), stored: isStored ? { receipt, parts } : null }
     },

@@ -46,6 +46,7 @@ export interface PayingParts {
     readonly mode: 'sandbox' | 'production'
     readonly dataKey: Uint8Array
     readonly channels: ChannelLimits
+    readonly answerRoomBytes: number
   }
 }
 
@@ -210,7 +211,7 @@ export async function presentPurchase(
     const timeoutMs = Math.ceil(deadline - timers.monotonic())
     if (timeoutMs <= 0) break
     attempts += 1
-    const writer = createAnswerWriter(parts, id)
+    const writer = createAnswerWriter(parts, purchase)
     const asked = await ask(request, {
       fetchPublic: parts.fetchPublic,
       loopback: parts.settings.mode === 'sandbox',

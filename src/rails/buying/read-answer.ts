@@ -29,7 +29,7 @@ export async function readOwnAnswer(
   if (deliveredAt !== null)
     throw new Failure('not_found', 'The answer to this purchase is no longer kept.', {
       reason: 'expired',
-      hint: 'Answers are kept for a day. Evidence of it is at GET /api/purchases/{id}/evidence.',
+      hint: 'Answers are kept for a day, or until newer ones of the account need their room. Evidence of it is at GET /api/purchases/{id}/evidence.',
     })
   throw new Failure('not_found', 'The seller has not answered this purchase.', {
     reason: 'undelivered',

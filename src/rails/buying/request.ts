@@ -13,6 +13,7 @@ import { readPublicUrl } from '../../providers/public-url.ts'
 import { PART_BYTES } from './answer.ts'
 import { isSecretField } from './secrets.ts'
 import type { methods } from './terms.ts'
+import { WITHHELD_FIELD } from './withheld-fields.ts'
 
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024
 /** Of all header fields: what common servers take. */
@@ -42,9 +43,6 @@ export interface AskedRequest {
   readonly bodyBase64?: string | undefined
 }
 
-/** Fields of the connection, of proxies, of payments and of this gateway. */
-const WITHHELD =
-  /^(connection|keep-alive|te|trailer|transfer-encoding|upgrade|host|content-length|expect|accept-encoding|authorization|forwarded|via|x-real-ip)$|^(proxy-|payment|x-payment|x-forwarded-|x-http-method|(x-)?bursar-)/
 const FIELD_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
@@ -63,7 +61,7 @@ export function readRequest(asked: AskedRequest, { loopback }: { loopback: boole
   for (const [given, value] of Object.entries(asked.headers ?? {})) {
     const name = given.toLowerCase()
     const path = `headers.${given.slice(0, 60)}`
-    if (!FIELD_NAME.test(name) || WITHHELD.test(name))
+    if (!FIELD_NAME.test(name) || WITHHELD_FIELD.test(name))
       throw invalid(
         path,
         name === 'authorization'

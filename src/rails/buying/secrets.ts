@@ -1,8 +1,8 @@
 /** Members of a purchase that no record has: logins at the seller. Fingerprints, approvals and hashes are of the rest. */
 
-/** Field names that carry logins. */
+/** Field names that carry logins, also those of single vendors, such as `X-Goog-Api-Key`. */
 const SECRET_FIELD =
-  /^(cookie|(x-)?api-?key)$|(^|-)(authorization|(auth|access|session|csrf|xsrf)-?token|secret|password|credentials?)$/i
+  /^(cookie|(x-)?(auth|token))$|(^|-)(authorization|((rapid)?api|auth|access|secret|subscription|functions)-?key|(auth|access|session|security|refresh|csrf|xsrf)-?token|secret|password|credentials?)$/i
 
 /** Longest body that waits for an approval. */
 const MAX_KEPT_CHARACTERS = 65_536

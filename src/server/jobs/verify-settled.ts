@@ -10,6 +10,7 @@ import { operationOutcome } from '../../books/evidence/operation-outcome.ts'
 import { purchasesEndedSince, verifyPurchase } from '../../rails/buying/reverse-purchase.ts'
 import { sweepsEndedSince, verifySweep } from '../../rails/buying/reverse-sweep.ts'
 import { reopenSettlement } from '../../rails/cards/settlements.ts'
+import { reviewChannels } from '../../rails/selling/payments/channels.ts'
 import { readOutcome } from '../../rails/selling/payments/resolve-payment.ts'
 import { paymentsSettledSince, reversePayment } from '../../rails/selling/payments/store.ts'
 import type { RelayDependencies } from '../../rails/wallets/relays/relay-outcome.ts'
@@ -54,6 +55,8 @@ export async function verifySettled(
     if ((await dependencies.chain.identity()) !== identity) throw new Error('the chain was replaced')
   }
   const parts: VerifyingParts = { ...dependencies, requireSameChain }
+  const { database, chain, clock } = dependencies
+  await reviewChannels(database, { chain: chain.name, since, at: clock() })
   const checks = [
     ...(await transfersConfirmedSince(parts, since)).map((transfer) => () => repeatTransfer(parts, transfer)),
     ...(await relaysConfirmedSince(parts, since)).map((relay) => () => repeatRelay(parts, relay)),

@@ -1,9 +1,9 @@
 /** Programs that know nothing of payments buy through `bursar proxy`: at most once for each answer, within its limits. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as tlsConnect } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -169,6 +169,40 @@ describe.skipIf(!hasAnvil())('buying through the proxy', () => {
     })
     expect(paid).toBe(PRICE)
     await settleOpen()
+  })
+
+  it('gives no program what another login has bought', async () => {
+    const path = `${origins.http}/slow?login`
+    const paid = await measure(async () => {
+      const login = (name: string) => ['-H', `Authorization: Bearer ${name}`]
+      const lost = await curl(proxy.env, '--max-time', '1', ...login('alice'), path)
+      expect(lost.code).toBe(28)
+      const answers = [await curl(proxy.env, '-i', ...login('bob'), path)]
+      answers.push(await curl(proxy.env, '-i', ...login('alice'), path))
+      const ids = answers.map(({ out }) => /bursar-purchase: (\w+)/i.exec(out)?.[1])
+      expect(new Set(ids).size).toBe(2)
+    })
+    expect(paid).toBe(2n * PRICE)
+    await settleOpen()
+  })
+
+  it('gives what was bought, and pays once, where its folder is lost meanwhile', async () => {
+    const own = await newBuyer(gateway.origin)
+    const other = await startTestProxy(own, gateway.origin)
+    const home = join(own.home, '.bursar/proxy')
+    const findOpen = () =>
+      readdirSync(home, { recursive: true, encoding: 'utf8' }).find((name) => /\/open\/.*json$/.test(name))
+    const paid = await measure(async () => {
+      const asked = curl(other.env, '-i', `${origins.http}/slow?lost`)
+      await expect.poll(findOpen, { timeout: 20_000 }).toBeDefined()
+      const folder = join(home, dirname(findOpen() ?? ''))
+      renameSync(folder, `${folder}-lost`)
+      expect((await asked).out).toMatch(/ 200 OK[\s\S]*slow/)
+      const { out } = await curl(other.env, '-i', `${origins.http}/slow?lost`)
+      expect(out).toMatch(/ 402 [\s\S]*bursar-problem: storage_failed/i)
+    })
+    expect(paid).toBe(PRICE)
+    await other.stop()
   })
 
   it.each(['http', 'https'] as const)(

@@ -171,6 +171,42 @@ describe('free traffic', () => {
 })
 
 describe('what must not pass', () => {
+  it('smuggles no second request to an origin, and asks for one host', async () => {
+    const seen: string[] = []
+    const origin = createServer((socket) =>
+      socket.on('data', (bytes) => {
+        seen.push(String(bytes))
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+      }),
+    ).listen(0, '127.0.0.1')
+    await once(origin, 'listening')
+    const host = `127.0.0.1:${(origin.address() as AddressInfo).port}`
+    const hidden = 'GET /hidden HTTP/1.1\r\nHost: hidden\r\n\r\n'
+    const own = `Proxy-Authorization: Basic ${Buffer.from(`bursar:${proxy.token}`).toString('base64')}\r\n`
+    const ask = async (start: string, fields: string, body = '') => {
+      const socket = connect(proxy.port, '127.0.0.1')
+      socket.write(`${start} HTTP/1.1\r\n${own}${fields}\r\n${body}`)
+      const [answer] = await once(socket, 'data')
+      socket.destroy()
+      return String(answer)
+    }
+    const length = `Host: ${host}\r\nConnection: content-length\r\nContent-Length: ${hidden.length}\r\n`
+    expect(await ask(`GET http://${host}/`, length, hidden)).toContain('200 OK')
+    expect(seen.splice(0).join('')).toContain(`Content-Length: ${hidden.length}`)
+    expect(await ask(`GET http://${host}/`, `Host: ${host}\r\nHost: hidden\r\n`)).toContain('400 ')
+    // A WebSocket that its origin refuses: what follows is not for that origin, nor is the token.
+    const upgrade = `Host: hidden\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`
+    const refused = await ask(
+      `GET http://${host}/`,
+      upgrade,
+      `GET http://other.example/ HTTP/1.1\r\n${own}\r\n`,
+    )
+    expect(refused).toMatch(/200 OK[\s\S]*connection: close/i)
+    expect(await ask(`POST http://${host}/`, `${upgrade}Content-Length: 2\r\n`, 'hi')).toContain('200 OK')
+    expect(seen.join('')).not.toMatch(/proxy-authorization|other\.example|Host: hidden/i)
+    origin.close()
+  })
+
   it('serves nobody without its token', async () => {
     for (const url of [`${origins.http}/free`, `${origins.https}/free`]) {
       const { out, err } = await curl({}, '-i', '-x', `http://127.0.0.1:${proxy.port}`, url)

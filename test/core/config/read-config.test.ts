@@ -140,6 +140,7 @@ describe('the configuration', () => {
       keepAliveSeconds: 65,
       metricsToken: null,
       eventDays: 90,
+      answerRoomBytes: 268_435_456,
       tracesTo: null,
       sumsub: null,
       vasp: { name: 'Bursar', lei: null },

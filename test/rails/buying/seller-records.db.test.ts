@@ -103,10 +103,27 @@ onBothEngines('records of sellers', (database) => {
     const failed = { seller, end: 'undelivered' } as const
     await buy(database(), ...['a', 'b', 'c', 'd'].map((account) => ({ account, ...failed })))
     await buy(database(), ...Array.from({ length: 90 }, () => ({ account: 'friend', seller })))
-    // Ten of the friend's ninety, and the four others.
-    expect(await readOutcomes('z', seller)).toBe(`${'1'.repeat(10)}0000`)
-    // One's own are all known.
-    expect(await readOutcomes('friend', seller)).toBe(`${'1'.repeat(90)}0000`)
+    // Ten of the friend's ninety, and the four others, whose last ones are looked at as soon as the friend's last.
+    expect(await readOutcomes('z', seller)).toBe(`10000${'1'.repeat(9)}`)
+    // One's own are all known, five of them in the first round.
+    expect(await readOutcomes('friend', seller)).toBe(`${'1'.repeat(5)}0000${'1'.repeat(85)}`)
+  })
+
+  it('cannot be buried by one account, or made by two', async () => {
+    const seller = 'https://buried.example'
+    const failed = { seller, end: 'undelivered' } as const
+    const victims = ['a', 'b', 'c', 'd', 'e', 'f']
+    await buy(database(), ...victims.flatMap((account) => [0, 1, 2].map(() => ({ account, ...failed }))))
+    expect(await readOutcomes('z', seller)).toBe('0'.repeat(18))
+    await buy(database(), ...Array.from({ length: 1_100 }, () => ({ account: 'x-friend', seller })))
+    const buried = await readOutcomes('z', seller)
+    expect(buried.slice(0, 7)).toBe('1000000')
+    expect(buried.replaceAll('1', '')).toBe('0'.repeat(18))
+    expect(await readRecord('z', seller)).toMatchObject({ isShared: true, purchases: 28, undelivered: 18 })
+    await buy(database(), ...Array.from({ length: 20 }, () => ({ account: 'y-friend', seller })))
+    // Of the first twenty, two friends make a quarter, as two accounts of eight are.
+    const first = (await readOutcomes('z', seller)).slice(0, 20)
+    expect(first.replaceAll('0', '').length).toBeLessThanOrEqual(6)
   })
 
   it('name what the asker bought, a key only its own, and what many bought', async () => {

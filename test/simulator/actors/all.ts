@@ -2,6 +2,7 @@ import type { Kind } from '../kind.ts'
 import { agents } from './agents.ts'
 import { attackers } from './attackers.ts'
 import { bank } from './bank.ts'
+import { channelPayers } from './channel-payers.ts'
 import { delegates } from './delegates.ts'
 import { keyedOwners } from './keyed-owners.ts'
 import { meteredSellers } from './metered-sellers.ts'
@@ -17,6 +18,7 @@ export const kinds: readonly Kind[] = [
   ...owners,
   ...keyedOwners,
   ...payers,
+  ...channelPayers,
   ...processor,
   ...sellers,
   ...meteredSellers,

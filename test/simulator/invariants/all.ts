@@ -1,5 +1,6 @@
 import { booksBalance } from './books-balance.ts'
 import { budgetsKept } from './budgets-kept.ts'
+import { channelsCharged } from './channels-charged.ts'
 import { clearingsPaidOnce } from './clearings-paid-once.ts'
 import { decisionsSealed } from './decisions-sealed.ts'
 import { depositsBooked } from './deposits-booked.ts'
@@ -23,6 +24,7 @@ export const invariants: readonly Invariant[] = [
   transfersOnce,
   incomeReceived,
   payersServed,
+  channelsCharged,
   pricesAccepted,
   depositsBooked,
   clearingsPaidOnce,

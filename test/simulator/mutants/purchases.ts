@@ -111,4 +111,17 @@ export const purchaseMutants: readonly Mutant[] = [
     ],
     kinds: ['metered purchase', 'crash', 'clock jump'],
   },
+  {
+    name: 'channel-sale-counts-as-paid',
+    attack:
+      'What a voucher owes is booked as if it had arrived: a payer that leaves its channel makes the books wrong.',
+    functions: [
+      {
+        file: 'src/storage/sql/functions/selling/payment_settle.sql',
+        text: "case v.scheme when 'batch-settlement' then 'receivable:channels' else 'external:' || v.chain end",
+        by: "'external:' || v.chain",
+      },
+    ],
+    kinds: ['channel sale'],
+  },
 ]

@@ -338,6 +338,30 @@ onBothEngines('an exception', (database) => {
     expect(opened.filter((answer) => answer === 'conflict too_many_open')).toHaveLength(10)
   })
 
+  it('are fifty for a key with all keys below it, so that others of the account can ask', async () => {
+    const needing = { policy: { ...policy, approval: { above: '1' } } }
+    const root = await register(needing)
+    const tree = [root]
+    for (let count = 0; count < 6; count += 1) {
+      const child = await register(needing)
+      await database()
+        .kysely.updateTable('access_key')
+        .set({ path: [root], expires_at: after(3_600) })
+        .where('id', '=', child)
+        .execute()
+      tree.push(child)
+    }
+    const pay = (id: string, amount: number) =>
+      asKey(transfer, call(String(amount)), { id }).catch(({ code, members: { reason } }) =>
+        [code, reason].join(' '),
+      )
+    const opened: unknown[] = []
+    for (const id of tree) for (let amount = 2; amount < 12; amount += 1) opened.push(await pay(id, amount))
+    expect(opened.filter((answer) => answer === 'approval_required ')).toHaveLength(50)
+    expect(opened.filter((answer) => answer === 'conflict too_many_open')).toHaveLength(20)
+    expect(await pay(await register(needing), 2)).toBe('approval_required ')
+  })
+
   it('keeps the reason as one visible line, and needs one', async () => {
     const input = { operation: 'wallets.transfer', input: call('60') }
     const text = 'Pay\n\u202enow\u0007 <b>please</b>'

@@ -38,6 +38,7 @@ export default defineTool({
       parentId,
       status,
       page,
+      now,
     })
     const { rows, nextCursor } = cutPage(found, page)
     return {

@@ -19,6 +19,7 @@ export default defineTool({
   effect: 'write',
   proof: 'none',
   stops: true,
+  whilePaused: true,
   mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
   output: z.strictObject({ revoked: z.boolean().describe('Always true.') }),
@@ -34,7 +35,7 @@ export default defineTool({
       throw new Failure('not_found', 'There is no such key below yours.')
     context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
     context.afterCommit((database) => endStoppedCards(database, { accountId, at: context.now }))
-    await recordChange(context, { action: 'key.revoked', object: { kind: 'key', id } })
+    await recordChange(context, { action: 'key.revoked', object: { kind: 'key', id }, mayBePaused: true })
     return { revoked: true }
   },
 })

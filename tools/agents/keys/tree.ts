@@ -4,7 +4,7 @@ import { storedPolicy } from '../../../policies/policy.ts'
 import { formatUsd } from '../../../policies/usd.ts'
 import { pathUsageView, viewPathUsage } from '../../../src/books/spending/delegation-view.ts'
 import { pickUsage, readSetAsides, readUsages } from '../../../src/books/spending/usage.ts'
-import { type AccessKey, effectiveStatus } from '../../../src/core/base/principal.ts'
+import { type AccessKey, shownStatus } from '../../../src/core/base/principal.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
@@ -14,7 +14,7 @@ import { listTree } from '../../../src/people/identity/keys/delegations.ts'
 interface TreeNode {
   agentId: string
   name: string
-  status: AccessKey['status']
+  status: ReturnType<typeof shownStatus>
   task: string | null
   earmarked: string | null
   setAside: string
@@ -26,7 +26,9 @@ interface TreeNode {
 const members = {
   agentId: z.string().describe('`key_…`'),
   name: z.string().describe('Name that it was given.'),
-  status: z.enum(['active', 'paused', 'revoked']).describe('`paused` also while a key above it is.'),
+  status: z
+    .enum(['active', 'paused', 'expired', 'revoked'])
+    .describe('`paused` also while a key above it is.'),
   task: z.string().nullable().describe('Label of its spends.'),
   earmarked: z.string().nullable().describe('USD set aside for it above; null: nothing.'),
   setAside: z.string().describe('USD that it sets aside for keys below it, and that they have not spent.'),
@@ -96,7 +98,7 @@ function buildTree(key: AccessKey, facts: TreeFacts): TreeNode {
   return {
     agentId: key.id,
     name: key.name,
-    status: effectiveStatus(key),
+    status: shownStatus(key, facts.now),
     task: key.delegation?.task ?? null,
     earmarked: earmark === null ? null : formatUsd(earmark),
     setAside: formatUsd(facts.setAside.get(key.id) ?? 0n),

@@ -213,8 +213,8 @@ function buildRefusal({ verdict, violations }: Row): Failure {
         hint: 'Ask for a smaller total budget, or without `earmark`.',
       })
     case 'paused':
-      return new Failure('insufficient_scope', 'The key, or one above it, is paused.', {
-        scopes: [],
+      return new Failure('policy_denied', 'The key, or one above it, is paused.', {
+        violations,
         hint: 'Only its owner can resume it: tell the owner.',
       })
     case 'account_locked':
@@ -244,10 +244,12 @@ export async function listDelegations(
     parentId,
     status,
     page,
+    now,
   }: Below & {
     parentId?: string | undefined
     status?: AccessKey['status'] | 'all' | undefined
     page: Page
+    now: Date
   },
 ): Promise<AccessKey[]> {
   let query = database.kysely
@@ -258,6 +260,8 @@ export async function listDelegations(
   if (below !== null) query = query.where(sql<boolean>`path @> array[${below}]::text[]`)
   if (parentId !== undefined) query = query.where(sql<boolean>`path[cardinality(path)] = ${parentId}`)
   if (status !== 'all') query = query.where('status', status === undefined ? '!=' : '=', status ?? 'revoked')
+  if (status === 'active' || status === 'paused')
+    query = query.where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
   if (page.after !== null) query = query.where('id', '<', page.after)
   const rows = await query
     .orderBy('id', 'desc')

@@ -82,7 +82,7 @@ export async function payByVoucher(parts: PayingParts, payment: VoucherPayment):
     const timeoutMs = Math.ceil(deadline - timers.monotonic())
     if (timeoutMs <= 0) break
     attempts += 1
-    const { asked, writer } = await present(parts, { id, request, timeoutMs, header: voucher.header })
+    const { asked, writer } = await present(parts, { purchase, request, timeoutMs, header: voucher.header })
     if (asked.status === 'answered' && isSuccess(asked.answer))
       return deliver(parts, { purchase, voucher, answer: asked.answer, writer, attempts })
     await writer.discard()
@@ -114,13 +114,13 @@ const takenAlready: Refusal = {
 async function present(
   parts: PayingParts,
   {
-    id,
+    purchase,
     request,
     timeoutMs,
     header,
-  }: { id: string; request: PurchaseRequest; timeoutMs: number; header: Voucher['header'] },
+  }: { purchase: Purchase; request: PurchaseRequest; timeoutMs: number; header: Voucher['header'] },
 ) {
-  const writer = createAnswerWriter(parts, id)
+  const writer = createAnswerWriter(parts, purchase)
   const asked = await ask(request, {
     fetchPublic: parts.fetchPublic,
     loopback: parts.settings.mode === 'sandbox',
@@ -173,7 +173,7 @@ async function askAgain(parts: PayingParts, { purchase, request }: VoucherPaymen
   const { id } = purchase
   if (purchase.delivered_at !== null || purchase.credential === null) return requireCurrent(parts, id)
   const { header } = readVoucher(parts, purchase)
-  const { asked, writer } = await present(parts, { id, request, timeoutMs: SELLER_MS, header })
+  const { asked, writer } = await present(parts, { purchase, request, timeoutMs: SELLER_MS, header })
   if (asked.status !== 'answered' || !isSuccess(asked.answer)) {
     await writer.discard()
     await countAttempts(database, { id, attempts: 1 })

@@ -13,7 +13,7 @@ export interface ChannelRecord {
 
 const bookIncome: Statement = {
   name: 'channel_income_book',
-  text: 'select channel_income_book($1, $2, $3, $4, $5, $6) as units',
+  text: 'select channel_income_book($1, $2, $3, $4, $5, $6, $7) as units',
 }
 
 /** Time in which vouchers are gathered into one claim, and after which another gateway takes a claim over. */
@@ -30,23 +30,22 @@ export async function findChannel({ kysely }: Connection, id: string): Promise<u
     .selectFrom('sold_channel')
     .select('record')
     .where('id', '=', id.toLowerCase())
+    .where('is_closed', '=', false)
     .executeTakeFirst()
   return row?.record ?? undefined
 }
 
 /** Lists the records of a chain's open channels. */
-export async function listChannels(
-  { kysely }: Connection,
-  chain: string,
-): Promise<readonly { readonly record: unknown; readonly updatedAt: Date }[]> {
+export async function listChannels({ kysely }: Connection, chain: string): Promise<readonly unknown[]> {
   const rows = await kysely
     .selectFrom('sold_channel')
-    .select(['record', 'updated_at'])
+    .select('record')
     .where('chain', '=', chain)
+    .where('is_closed', '=', false)
     .where('record', 'is not', null)
     .orderBy('updated_at')
     .execute()
-  return rows.map(({ record, updated_at }) => ({ record, updatedAt: updated_at }))
+  return rows.map(({ record }) => record)
 }
 
 /**
@@ -66,31 +65,35 @@ export function updateChannel<Stored extends ChannelRecord>(
       .values({ id: name, chain, record: null, due_at: null, updated_at: at })
       .onConflict((conflict) => conflict.doNothing())
       .execute()
-    const { record } = await kysely
+    const { record, is_closed } = await kysely
       .selectFrom('sold_channel')
-      .select('record')
+      .select(['record', 'is_closed'])
       .where('id', '=', name)
       .forUpdate()
       .executeTakeFirstOrThrow()
-    const current = record === null ? undefined : parse(record)
+    const current = record === null || is_closed ? undefined : parse(record)
     const next = change(current)
     if (next === current) return { channel: current, status: 'unchanged' }
+    const charged = BigInt((next ?? current)?.chargedCumulativeAmount ?? 0)
+    // What a new record begins with is what its payer says to have paid before.
+    const isCharge =
+      current !== undefined && next !== undefined && charged > BigInt(current.chargedCumulativeAmount)
     await kysely
       .updateTable('sold_channel')
       .set((eb) => ({
-        record: next === undefined ? null : JSON.stringify(next),
-        charged:
-          next === undefined
-            ? eb.ref('charged')
-            : eb.fn<bigint>('greatest', ['charged', eb.val(BigInt(next.chargedCumulativeAmount))]),
-        due_at:
-          current?.chargedCumulativeAmount === next?.chargedCumulativeAmount
-            ? eb.ref('due_at')
-            : eb.fn.coalesce('due_at', eb.val(new Date(at.getTime() + CLAIM_MS))),
+        // A closed channel keeps its record: its last claim may have to be made again.
+        ...(next === undefined ? {} : { record: JSON.stringify(next) }),
+        is_closed: next === undefined,
+        charged,
+        due_at: isCharge
+          ? eb.fn.coalesce('due_at', eb.val(new Date(at.getTime() + CLAIM_MS)))
+          : eb.ref('due_at'),
         updated_at: at,
       }))
       .where('id', '=', name)
       .execute()
+    if (isCharge)
+      await kysely.insertInto('sold_voucher').values({ channel_id: name, cumulative: charged }).execute()
     return { channel: next, status: next === undefined ? 'deleted' : 'updated' }
   })
 }
@@ -109,7 +112,6 @@ export async function takeDueChannels(
         .select('id')
         .where('chain', '=', chain)
         .where('due_at', '<=', at)
-        .where('record', 'is not', null)
         .orderBy('due_at')
         .limit(limit)
         .forUpdate()
@@ -119,20 +121,30 @@ export async function takeDueChannels(
     .execute()
 }
 
-/** Notes what a channel has paid by the contract; what was charged meanwhile is claimed later, unless the channel is `isEmpty`. */
+/** Notes that nothing more can be claimed from a channel, unless more was charged meanwhile. @param charged as it was looked at. */
 export async function noteClaimed(
   { kysely }: Connection,
-  { id, claimed, isEmpty }: { readonly id: string; readonly claimed: bigint; readonly isEmpty: boolean },
+  { id, charged, at }: { readonly id: string; readonly charged: bigint; readonly at: Date },
 ): Promise<void> {
   await kysely
     .updateTable('sold_channel')
-    .set((eb) => ({
-      claimed,
-      due_at: isEmpty
-        ? null
-        : eb.case().when('charged', '<=', claimed).then(null).else(eb.ref('due_at')).end(),
-    }))
+    .set({ due_at: null, updated_at: at })
     .where('id', '=', id)
+    .where('charged', '=', charged)
+    .execute()
+}
+
+/** Has the channels of a chain that changed since a moment looked at again: blocks were replaced, and claims may be lost. */
+export async function reviewChannels(
+  { kysely }: Connection,
+  { chain, since, at }: { readonly chain: string; readonly since: Date; readonly at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('sold_channel')
+    .set({ due_at: at })
+    .where('chain', '=', chain)
+    .where('updated_at', '>=', since)
+    .where('charged', '>', 0n)
     .execute()
 }
 
@@ -149,45 +161,56 @@ export async function hasChannels({ kysely }: Connection, chain: string): Promis
 
 /** True if the voucher that a payment is named by was charged. */
 export async function isVoucherCharged(
-  connection: Connection,
-  payment: Pick<StoredPayment, 'nonce'>,
+  { kysely }: Connection,
+  { nonce }: Pick<StoredPayment, 'nonce'>,
 ): Promise<boolean> {
-  const { charged, cumulative } = await readCharged(connection, payment)
-  return charged >= cumulative
+  const { id, cumulative } = readVoucherName(nonce)
+  const found = await kysely
+    .selectFrom('sold_voucher')
+    .select('cumulative')
+    .where('channel_id', '=', id)
+    .where('cumulative', '=', cumulative)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /** True if no later voucher of the channel was charged. */
 export async function isLatestVoucher(
-  connection: Connection,
-  payment: Pick<StoredPayment, 'nonce'>,
+  { kysely }: Connection,
+  { nonce }: Pick<StoredPayment, 'nonce'>,
 ): Promise<boolean> {
-  const { charged, cumulative } = await readCharged(connection, payment)
-  return charged <= cumulative
+  const { id, cumulative } = readVoucherName(nonce)
+  const later = await kysely
+    .selectFrom('sold_voucher')
+    .select('cumulative')
+    .where('channel_id', '=', id)
+    .where('cumulative', '>', cumulative)
+    .limit(1)
+    .executeTakeFirst()
+  return later === undefined
 }
 
-async function readCharged({ kysely }: Connection, { nonce }: Pick<StoredPayment, 'nonce'>) {
+function readVoucherName(nonce: string): { readonly id: string; readonly cumulative: bigint } {
   const [id = '', cumulative = ''] = nonce.split('/')
-  const row = await kysely
-    .selectFrom('sold_channel')
-    .select('charged')
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return { charged: row?.charged ?? 0n, cumulative: BigInt(cumulative) }
+  return { id, cumulative: BigInt(cumulative) }
 }
 
 /**
  * Books what the channels of a chain have paid out to an address. @param settled the contract's count in all.
- * @returns what was not booked before, in smallest units.
+ * @param identity of the chain: two runs of a development chain count apart.
+ * @returns what was not booked before, in smallest units; negative for a count that has fallen.
  */
 export async function bookChannelIncome(
   connection: Connection,
   {
+    identity,
     chain,
     token,
     payTo,
     settled,
     at,
   }: {
+    readonly identity: string
     readonly chain: string
     readonly token: string
     readonly payTo: string
@@ -195,13 +218,8 @@ export async function bookChannelIncome(
     readonly at: Date
   },
 ): Promise<bigint> {
-  const { units } = await callForRow<{ units: bigint }>(connection, bookIncome, [
-    chain,
-    token.toLowerCase(),
-    payTo.toLowerCase(),
-    'USDC',
-    settled,
-    at,
-  ])
+  const address = payTo.toLowerCase()
+  const parameters = [identity, chain, token.toLowerCase(), address, 'USDC', settled, at]
+  const { units } = await callForRow<{ units: bigint }>(connection, bookIncome, parameters)
   return units
 }

@@ -44,7 +44,10 @@ const claimable = z.looseObject({
 })
 
 export interface CollectingParts {
-  readonly chain: Pick<Chain, 'id' | 'name' | 'tokens' | 'signer' | 'channelState' | 'channelPayouts'>
+  readonly chain: Pick<
+    Chain,
+    'id' | 'name' | 'tokens' | 'signer' | 'identity' | 'channelState' | 'channelPayouts'
+  >
   readonly database: Database
   readonly settings: { readonly dataKey: Uint8Array; readonly x402PayTo: string }
   readonly clock: Clock
@@ -71,7 +74,7 @@ type Channel = z.output<typeof claimable> & { readonly id: string; readonly tota
 
 /** What a channel can still pay: a payer that left alone may have taken what was charged since. Empty if that is nothing more. */
 async function readOwed(
-  { chain, database, log }: CollectingParts,
+  { chain, database, clock, log }: CollectingParts,
   id: string,
   channel: z.output<typeof claimable>,
 ): Promise<readonly Channel[]> {
@@ -79,15 +82,17 @@ async function readOwed(
   const { balance, claimed } = await chain.channelState(channelId, 'latest')
   const isShort = balance < charged
   const total = isShort ? balance : charged
+  if (total > claimed) return [{ ...channel, id, total }]
+  const final = await chain.channelState(channelId, 'final')
+  if (final.claimed < total) return []
   if (isShort)
     log.error({ channel: channelId, lost: `${charged - total}` }, 'a payment channel holds less than it owes')
-  if (total > claimed) return [{ ...channel, id, total }]
-  await noteClaimed(database, { id, claimed, isEmpty: true })
+  await noteClaimed(database, { id, charged, at: clock() })
   return []
 }
 
 async function claim(
-  { chain, database, settings: { dataKey }, log }: CollectingParts,
+  { chain, settings: { dataKey }, log }: CollectingParts,
   channels: readonly Channel[],
 ): Promise<void> {
   if (channels.length === 0) return
@@ -120,10 +125,6 @@ async function claim(
   const call = { address: channelsAddress, abi, functionName: 'multicall', args: [calls] }
   const hash = await chain.signer.writeContract(call)
   await chain.signer.waitForTransactionReceipt({ hash })
-  for (const { id, channelId } of channels) {
-    const { claimed } = await chain.channelState(channelId, 'latest')
-    await noteClaimed(database, { id, claimed, isEmpty: false })
-  }
   log.info({ chain: chain.name, channels: channels.length, transaction: hash }, 'payment channels claimed')
 }
 
@@ -136,7 +137,6 @@ async function bookPayouts({
 }: CollectingParts): Promise<void> {
   const token = chain.tokens.USDC
   const payTo = hex.parse(x402PayTo)
-  const settled = await chain.channelPayouts(payTo, token)
-  if (settled > 0n)
-    await bookChannelIncome(database, { chain: chain.name, token, payTo, settled, at: clock() })
+  const [identity, settled] = await Promise.all([chain.identity(), chain.channelPayouts(payTo, token)])
+  await bookChannelIncome(database, { identity, chain: chain.name, token, payTo, settled, at: clock() })
 }

@@ -42,7 +42,7 @@ export function createChannelStorage(
       return found === undefined ? undefined : record.parse(found)
     },
     async list() {
-      return (await listChannels(database, chain)).map((one) => record.parse(one.record))
+      return (await listChannels(database, chain)).map((one) => record.parse(one))
     },
     updateChannel: (id, update) =>
       updateChannel<Channel>(database, { id, chain, at: clock() }, update, (value) => record.parse(value)),

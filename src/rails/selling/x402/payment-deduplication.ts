@@ -13,6 +13,7 @@ import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
 import { isLatestVoucher, isVoucherCharged } from '../payments/channels.ts'
 import { beginPurchase, findPurchase, type StoredPurchase } from '../payments/purchases.ts'
+import { encodeReceipt } from '../payments/receipt.ts'
 import { readOutcome as readEvidence, resolvePayment } from '../payments/resolve-payment.ts'
 import {
   claimPaymentForResend,
@@ -175,6 +176,9 @@ export function createPaymentDeduplication(parts: PaymentDeduplicationDependenci
       throw error
     })
     if (taken.status !== 'refused') return conclude(row, taken)
+    // The charge was kept, and its answer was lost: this row is the first of its voucher.
+    if (row.scheme === 'batch-settlement' && (await isVoucherCharged(database, row)))
+      return conclude(row, { status: 'paid', transaction: null, receipt: encodeReceipt(row, null) })
     if (taken.isSent && (await mayBePaid(row, taken.transaction))) {
       await markPending(database, { id: row.id, transaction: taken.transaction, at: clock() })
       return settleAgain(order, { ...row, state: 'pending', transaction_hash: taken.transaction })

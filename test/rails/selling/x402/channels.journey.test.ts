@@ -247,7 +247,13 @@ describe.each(chains)('the paywall by channel on %s', (_name, open) => {
     expect(await resolvePayment(later(0), uncharged)).toBe('pending')
     expect(await resolvePayment(later(HOUR_MS), uncharged)).toBe('failed')
     expect(await findPayment(database, uncharged.id)).toBeUndefined()
+    // Less than what was charged is no voucher that was charged.
     const charged = await leave('pay_charged', '9999')
+    expect(await resolvePayment(later(0), charged)).toBe('pending')
+    await database.kysely
+      .insertInto('sold_voucher')
+      .values({ channel_id: row.nonce.split('/')[0] ?? '', cumulative: 9_999n })
+      .execute()
     expect(await resolvePayment(later(0), charged)).toBe('settled')
     expect(await findPayment(database, charged.id)).toMatchObject({ state: 'settled' })
   })

@@ -10,7 +10,8 @@ returns table (
   from unnest(p_sellers) as s (seller)
   cross join lateral (
     with latest as materialized (
-      select p.* from purchase p where p.seller = s.seller and p.state = 'settled' order by p.id desc limit 1000
+      -- The latest ten of each account.
+      select p.* from seller_sample(s.seller) p
     ),
     own as materialized (
       select p.* from purchase p

@@ -4,8 +4,8 @@
 --   p_row: the columns of access_key; secret_hash in hex
 --   p_judged: {key, version, budgets} of each key of p_row's path, as the caller has read them
 --   p_day: the UTC day
--- Verdicts: created; taken (the public key is registered, or the parent's jti); stale (a key above has changed or ended: read it again); paused;
---   account_locked; full (256 living children); exceeded (violations says which key has less than the earmark left, and in which
+-- Verdicts: created; taken (the public key is registered, or the parent's jti); stale (a key above has changed or ended: read it again); paused (violations says
+--   which keys are); account_locked; full (256 living children); exceeded (violations says which key has less than the earmark left, and in which
 --   period).
 -- Locks: the account, which protects its rows of earmark.
 create or replace function key_delegate(p_row jsonb, p_judged jsonb, p_day date, p_at timestamptz, out verdict text, out violations jsonb)
@@ -30,6 +30,10 @@ begin
     return;
   elsif not key_is_active(v_parent) then
     verdict := 'paused';
+    violations := (
+      select coalesce(jsonb_agg(jsonb_build_object('rule', 'paused', 'limit', null, 'used', null, 'requested', null, 'remaining', null,
+        'resetsAt', null, 'agentId', k.id) order by array_position(r.path, k.id)), '[]')
+      from access_key k where k.id = any (r.path) and k.status <> 'active');
     return;
   elsif (
     select count(*) from access_key k
