@@ -117,6 +117,9 @@ import purchasesResponse from './purchases/response.ts'
 import railsControlsGet from './rails/controls/get.ts'
 import railsControlsSet from './rails/controls/set.ts'
 import railsList from './rails/list.ts'
+import recourseGet from './recourse/get.ts'
+import recourseList from './recourse/list.ts'
+import recourseOpen from './recourse/open.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxAuthorizations from './sandbox/authorizations.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
@@ -271,6 +274,9 @@ export const tools: readonly Tool[] = [
   railsControlsGet,
   railsControlsSet,
   railsList,
+  recourseGet,
+  recourseList,
+  recourseOpen,
   sandboxAdmin,
   sandboxAuthorizations,
   sandboxCredentials,
