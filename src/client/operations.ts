@@ -780,6 +780,8 @@ export type AgentsPolicySetRequest = {
     /** USD, a decimal string or number. */
     max: UsdAmount
   } | null
+  /** True: money that comes back returns to the budgets that it was spent from. Default at first: true. Absent: unchanged. */
+  refundsRefill?: boolean
 }
 
 export type AgentsRegistrationsGetResponse = {
@@ -2899,6 +2901,8 @@ export type OwnerCap = {
     /** USD, a decimal string. */
     max: string
   } | null
+  /** True: money that comes back returns to the budgets that it was spent from. */
+  refundsRefill: boolean
   /** USD that all keys spent or hold today, as a decimal string. */
   used: string
   /** USD left today, as a decimal string; null without a cap. */

@@ -72,6 +72,7 @@ describe('the registry', () => {
       // None of these changes a permission; each has a record of its own.
       'banking.create',
       'investing.orders.cancel',
+      'recourse.open',
       'swaps.quote',
       // An attempt to deliver what happened anyway.
       'webhook_endpoints.deliveries.retry',
