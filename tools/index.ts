@@ -128,6 +128,7 @@ import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
 import sandboxPayouts from './sandbox/payouts.ts'
 import sandboxPrices from './sandbox/prices.ts'
+import sandboxRecourse from './sandbox/recourse.ts'
 import sandboxSellers from './sandbox/sellers.ts'
 import securityJournalList from './security/journal/list.ts'
 import securityLock from './security/lock.ts'
@@ -285,6 +286,7 @@ export const tools: readonly Tool[] = [
   sandboxOutbox,
   sandboxPayouts,
   sandboxPrices,
+  sandboxRecourse,
   sandboxSellers,
   securityJournalList,
   securityLock,

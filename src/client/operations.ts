@@ -4010,6 +4010,20 @@ export type SandboxPricesResponse = {
   price: string
 }
 
+export type SandboxRecourseRequest = {
+  /** `rec_…` */
+  recourseId: string
+  /** Outcome that the processor reports. */
+  outcome: 'won' | 'lost'
+}
+
+export type SandboxRecourseResponse = {
+  /** `rec_…` */
+  recourseId: string
+  /** Reported outcome. */
+  outcome: 'won' | 'lost'
+}
+
 export type SandboxSellersResponse = {
   /** Sellers, the honest ones first. */
   sellers: {
@@ -5664,6 +5678,8 @@ export interface Operations {
     readonly payouts: Call<SandboxPayoutsRequest, SandboxPayoutsResponse>
     /** Set the market price of a stablecoin, so that a lost peg can be tried. */
     readonly prices: Call<SandboxPricesRequest, SandboxPricesResponse>
+    /** Decide a card dispute or the recall of a payout by sending the signed webhook of its provider. */
+    readonly recourse: Call<SandboxRecourseRequest, SandboxRecourseResponse>
     /** List the sellers of the sandbox, honest and dishonest, that take real payments on the sandbox chain. */
     readonly sellers: Call<Record<never, never>, SandboxSellersResponse>
   }
@@ -6040,6 +6056,7 @@ export const routes: Readonly<
   'sandbox.outbox': ['GET', '/sandbox/outbox', false, ''],
   'sandbox.payouts': ['POST', '/sandbox/payouts', true, ''],
   'sandbox.prices': ['POST', '/sandbox/prices', true, ''],
+  'sandbox.recourse': ['POST', '/sandbox/recourse', true, ''],
   'sandbox.sellers': ['GET', '/sandbox/sellers', false, ''],
   'security.journal.list': ['GET', '/api/security/journal', false, 'entries cursor'],
   'security.lock': ['POST', '/api/security/lock', true, ''],

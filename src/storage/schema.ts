@@ -24,6 +24,7 @@ export interface Schema {
   budget_usage: BudgetUsageTable
   card: CardTable
   card_authorization: CardAuthorizationTable
+  card_dispute: CardDisputeTable
   card_early: CardEarlyTable
   card_event: CardEventTable
   card_hold: CardHoldTable
@@ -321,6 +322,16 @@ export interface CardAuthorizationTable {
   is_reserve: Generated<boolean>
   reserve_id: string | null
   event_token: string | null
+}
+
+export interface CardDisputeTable {
+  token: string
+  authorization_id: string
+  status: 'open' | 'won' | 'lost'
+  units: bigint
+  credited: Generated<bigint>
+  created_at: Date
+  updated_at: Date
 }
 
 export interface CardEarlyTable {

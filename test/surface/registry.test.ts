@@ -69,6 +69,7 @@ describe('the registry', () => {
       'sandbox.faucet',
       'sandbox.payouts',
       'sandbox.prices',
+      'sandbox.recourse',
       // None of these changes a permission; each has a record of its own.
       'banking.create',
       'investing.orders.cancel',

@@ -60,7 +60,10 @@ export default defineTool({
     })
     if (known !== undefined) return viewRecourse(known)
     const payment = await findPayment(context.database, owner, object)
-    if (payment.wasDelivered) await requireOwnersYes(context, input)
+    // A card shows no goods: who says that they are not as described has them.
+    const hasGoods =
+      payment.wasDelivered || (object.kind === 'card_transaction' && reason === 'not_as_described')
+    if (hasGoods) await requireOwnersYes(context, input)
     const key = await deriveSigningKey(context.settings.dataKey)
     const parts = {
       ...context,

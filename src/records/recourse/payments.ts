@@ -24,6 +24,9 @@ export type Payment = Pick<
 type FindPayment = (database: Connection, owner: RecourseOwner, id: string) => Promise<Payment | undefined>
 
 const DAYS = 7
+/** Networks decide disputes within months. */
+const CARD_DAYS = 180
+const BANK_DAYS = 30
 
 const finders: Readonly<Record<RecourseKind, FindPayment>> = {
   purchase: async ({ kysely }, { accountId, keyId }, id) => {
@@ -49,8 +52,52 @@ const finders: Readonly<Record<RecourseKind, FindPayment>> = {
       days: DAYS,
     }
   },
-  card_transaction: async () => undefined,
-  payout: async () => undefined,
+  card_transaction: async ({ kysely }, { accountId, keyId }, id) => {
+    const query = kysely
+      .selectFrom('card_authorization')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .where('is_reserve', '=', false)
+    const purchase = await (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
+    if (purchase === undefined) return undefined
+    const hasCleared = purchase.cleared > 0n
+    const claimed = hasCleared ? purchase.cleared - purchase.refunded : purchase.approved
+    if (!hasCleared && purchase.status !== 'pending') throw nothingPaid()
+    if (claimed <= 0n) throw hasCleared ? alreadyBack() : nothingPaid()
+    return {
+      objectKind: 'card_transaction',
+      keyId: purchase.key_id,
+      decisionId: purchase.decision_id,
+      asset: 'USD',
+      claimed,
+      // Goods of a card are not seen here: the reason says whether they came.
+      wasDelivered: false,
+      route: hasCleared ? 'card_dispute' : 'card_reversal',
+      days: CARD_DAYS,
+    }
+  },
+  payout: async ({ kysely }, { accountId, keyId }, id) => {
+    const query = kysely
+      .selectFrom('payout')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+    const payout = await (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
+    if (payout === undefined) return undefined
+    if (payout.status === 'failed') throw nothingPaid()
+    if (payout.status === 'returned') throw alreadyBack()
+    return {
+      objectKind: 'payout',
+      keyId: payout.key_id,
+      decisionId: payout.decision_id,
+      asset: payout.asset,
+      claimed: payout.units,
+      wasDelivered: payout.status === 'paid',
+      route: 'bank_recall',
+      days: BANK_DAYS,
+    }
+  },
   transfer: async ({ kysely }, { accountId, keyId }, id) => {
     const query = kysely
       .selectFrom('transfer')
@@ -102,6 +149,13 @@ export async function findPayment(
 function nothingPaid(): Failure {
   return new Failure('recourse_impossible', 'Nothing was paid: the money is available.', {
     reason: 'nothing_paid',
+    hint: 'There is nothing to get back.',
+  })
+}
+
+function alreadyBack(): Failure {
+  return new Failure('recourse_impossible', 'All of it has come back already.', {
+    reason: 'already_back',
     hint: 'There is nothing to get back.',
   })
 }

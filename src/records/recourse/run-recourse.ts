@@ -1,5 +1,7 @@
 /** Opens recourse and goes on with it, in the call that opens it and in the job, each step by one process at a time. */
 import type { NewId } from '../../core/base/ids.ts'
+import { advancePayout, type BankRecourseParts } from './bank-routes.ts'
+import { advanceCard, type CardRecourseParts } from './card-routes.ts'
 import type { Payment } from './payments.ts'
 import { advancePurchase, type PurchaseRecourseParts } from './purchase-routes.ts'
 import {
@@ -14,8 +16,12 @@ import {
   releaseRecourse,
 } from './store.ts'
 
-export interface RecourseParts extends PurchaseRecourseParts {
+export interface RecourseParts
+  extends PurchaseRecourseParts,
+    BankRecourseParts,
+    Omit<CardRecourseParts, 'settings' | 'chain'> {
   readonly newId: NewId
+  readonly settings: PurchaseRecourseParts['settings'] & CardRecourseParts['settings']
 }
 
 /** Longer than a step takes: the seller is asked for 30 seconds, and may send its body for 90. */
@@ -42,8 +48,8 @@ const endWithoutWay: Advance = ({ database, clock }, recourse) =>
 
 const advances: Readonly<Record<Recourse['object_kind'], Advance>> = {
   purchase: advancePurchase,
-  card_transaction: endWithoutWay,
-  payout: endWithoutWay,
+  card_transaction: advanceCard,
+  payout: advancePayout,
   transfer: endWithoutWay,
 }
 

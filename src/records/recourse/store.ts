@@ -212,6 +212,8 @@ export interface Progress {
   readonly evidence?: Readonly<Record<string, string>>
   readonly route?: RecourseRoute
   readonly claimed?: bigint
+  /** All that is back, in smallest units. */
+  readonly recovered?: bigint
   readonly end?: {
     readonly status: Exclude<Recourse['status'], 'open'>
     readonly isDelivered?: true
@@ -225,7 +227,7 @@ export async function recordStep(
   recourse: Recourse,
   { progress, at }: { progress: Progress; at: Date },
 ): Promise<Recourse> {
-  const { action, outcome, evidence, route, claimed, end } = progress
+  const { action, outcome, evidence, route, claimed, recovered, end } = progress
   const step = { at: at.toISOString(), action, outcome, ...(evidence === undefined ? {} : { evidence }) }
   const changed = await kysely
     .updateTable('recourse')
@@ -234,6 +236,7 @@ export async function recordStep(
       updated_at: at,
       ...(route === undefined ? {} : { route }),
       ...(claimed === undefined ? {} : { claimed }),
+      ...(recovered === undefined ? {} : { recovered }),
       ...(end === undefined
         ? {}
         : {
