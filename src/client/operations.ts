@@ -3821,7 +3821,45 @@ export type Recourse = {
 
 export type RecourseListResponse = {
   /** Those of this page. */
-  recourse: Recourse[]
+  recourse: {
+    /** `rec_…` */
+    recourseId: string
+    /** The payment. */
+    object: {
+      /** Kind of the payment. */
+      kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
+      /** Its id. */
+      id: string
+    }
+    /** Reason given. */
+    reason: 'not_delivered' | 'not_as_described' | 'duplicate' | 'fraudulent' | 'canceled' | 'wrong_amount'
+    /** `open`: read it again; `refused`: by the payee; `impossible`: no way to get it back. */
+    status: 'open' | 'recovered' | 'partly_recovered' | 'refused' | 'expired' | 'impossible'
+    /** Way that is or was tried last. */
+    route:
+      | 'cancel_authorization'
+      | 'present_again'
+      | 'void'
+      | 'reclaim'
+      | 'channel_close'
+      | 'refund_request'
+      | 'card_reversal'
+      | 'card_dispute'
+      | 'bank_recall'
+      | 'none'
+    /** Amount to get back. */
+    claimed: string
+    /** What is back. */
+    recovered: string
+    /** Asset of both. */
+    asset: string
+    /** It ends by then, ISO 8601 UTC. */
+    deadline: string
+    /** ISO 8601 UTC. */
+    createdAt: string
+    /** ISO 8601 UTC; null while open. */
+    endedAt: string | null
+  }[]
   /** Cursor of the next page; null on the last page. */
   nextCursor: string | null
 }
@@ -3836,7 +3874,7 @@ export type RecourseOpenRequest = {
   }
   /** Why. */
   reason: 'not_delivered' | 'not_as_described' | 'duplicate' | 'fraudulent' | 'canceled' | 'wrong_amount'
-  /** Anything else, for the owner. */
+  /** For the owner. */
   note?: string
 }
 
@@ -5639,7 +5677,7 @@ export interface Operations {
     readonly list: Call<Record<never, never>, RailsListResponse>
   }
   readonly recourse: {
-    /** Read one recourse: what was tried, and what is back. */
+    /** Read what was tried, and what is back. */
     readonly get: Call<
       {
         /** `rec_…` */
@@ -5647,7 +5685,7 @@ export interface Operations {
       },
       Recourse
     >
-    /** List attempts to get money back, newest first; a key sees those of its payments. */
+    /** List recourse of payments, newest first; a key sees its own. */
     readonly list: List<
       {
         /** 1 to 100, default 50. */
@@ -5658,7 +5696,7 @@ export interface Operations {
       RecourseListResponse,
       RecourseListResponse['recourse'][number]
     >
-    /** Try to get the money of one payment back, by every way that its rail has. */
+    /** Try to get the money of one payment back, by every way there is. */
     readonly open: Call<RecourseOpenRequest, Recourse>
   }
   readonly sandbox: {

@@ -160,6 +160,40 @@ describe.skipIf(!hasAnvil())('recourse', () => {
     expect(swap.status).toBe(404)
   }, 60_000)
 
+  it('disputes a card purchase, and takes back what the processor takes back', async () => {
+    const { body: cards } = await owner.send('GET', '/api/cards')
+    const [{ id: cardId }] = z
+      .array(z.looseObject({ id: z.string() }))
+      .min(1)
+      .parse(cards.cards) as [{ id: string }]
+    const purchase = async (clear: boolean) => {
+      await owner.send('POST', '/sandbox/authorizations', { cardId, amount: '5', clear })
+      const { body } = await owner.send('GET', `/api/cards/${cardId}/transactions`)
+      const [latest] = z.array(z.looseObject({ id: z.string() })).parse(body.transactions)
+      return { kind: 'card_transaction', id: latest?.id }
+    }
+    const openOwn = async (object: object) =>
+      (await owner.send('POST', '/api/recourse', { object, reason: 'not_delivered' })).body
+    const pending = await openOwn(await purchase(false))
+    expect(pending).toMatchObject({ status: 'recovered', route: 'card_reversal', recovered: '5' })
+    const disputed = await openOwn(await purchase(true))
+    expect(disputed).toMatchObject({ status: 'open', route: 'card_dispute', recovered: '0' })
+    const play = (outcome: string) =>
+      owner.send('POST', '/sandbox/recourse', { recourseId: disputed.recourseId, outcome })
+    expect((await play('won')).status).toBe(200)
+    const readOwn = async () => (await owner.send('GET', `/api/recourse/${String(disputed.recourseId)}`)).body
+    await vi.waitFor(
+      async () => expect(await readOwn()).toMatchObject({ status: 'recovered', recovered: '5' }),
+      SLOW,
+    )
+    expect((await play('lost')).status).toBe(200)
+    expect(await readOwn()).toMatchObject({ status: 'recovered', recovered: '5' })
+    const { body } = await owner.send('GET', `/api/cards/${cardId}/transactions`)
+    expect(body.transactions).toContainEqual(
+      expect.objectContaining({ cleared: '5', refunded: '0', status: 'settled' }),
+    )
+  }, 60_000)
+
   it('says that a transfer on the chain is final', async () => {
     const sent = await owner.send('POST', '/api/wallets/transfer', {
       token: 'USDC',

@@ -92,6 +92,7 @@ describe('/mcp', () => {
       'cards_settings',
       'compliance_kyc',
       'compliance_travel_rule',
+      'recourse_open',
       'swaps_quote',
     ])
   })

@@ -8,8 +8,8 @@ import { recourseView, viewRecourse } from '../../src/records/recourse/view.ts'
 export default defineTool({
   name: 'recourse.get',
   title: 'Recourse',
-  summary: 'Read one recourse: what was tried, and what is back.',
-  description: 'Use it every few seconds while it is `open`.',
+  summary: 'Read what was tried, and what is back.',
+  description: 'Use it while it is `open`.',
   route: 'GET /api/recourse/{id}',
   who: 'account',
   scopes: [],

@@ -3,12 +3,12 @@ import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listRecourse } from '../../src/records/recourse/store.ts'
-import { recourseView, viewRecourse } from '../../src/records/recourse/view.ts'
+import { listedRecourse, viewListed } from '../../src/records/recourse/view.ts'
 
 export default defineTool({
   name: 'recourse.list',
   title: 'Recourse of all payments',
-  summary: 'List attempts to get money back, newest first; a key sees those of its payments.',
+  summary: 'List recourse of payments, newest first; a key sees its own.',
   description: 'Use it to find one.',
   route: 'GET /api/recourse',
   who: 'account',
@@ -17,7 +17,7 @@ export default defineTool({
   mcp: true,
   input: z.strictObject(pageMembers),
   output: z.strictObject({
-    recourse: z.array(recourseView).describe('Those of this page.'),
+    recourse: z.array(listedRecourse).describe('Those of this page.'),
     nextCursor,
   }),
   failures: [],
@@ -28,6 +28,6 @@ export default defineTool({
       keyId: caller.kind === 'key' ? caller.key.id : null,
       page: toPage(input),
     })
-    return { recourse: rows.map(viewRecourse), nextCursor: next }
+    return { recourse: rows.map(viewListed), nextCursor: next }
   },
 })

@@ -17,15 +17,15 @@ const NAME = 'recourse.open'
 const request = z.strictObject({
   object: recourseObject.describe('The payment.'),
   reason: z.enum(recourseReasons).describe('Why.'),
-  note: z.string().trim().min(1).max(500).optional().describe('Anything else, for the owner.'),
+  note: z.string().trim().min(1).max(500).optional().describe('For the owner.'),
 })
 
 export default defineTool({
   name: NAME,
   title: 'Get money back',
-  summary: 'Try to get the money of one payment back, by every way that its rail has.',
+  summary: 'Try to get the money of one payment back, by every way there is.',
   description:
-    'Use it when something was paid and did not come, or is wrong. It goes on by itself: read it with `recourse_get`. A payment has one recourse; a repeated call answers it. What was delivered needs the owner’s approval.',
+    'Use it when what was paid did not come or is wrong; then read it with `recourse_get`. A payment has one recourse, which a repeated call answers. Delivered goods need the owner’s approval.',
   restDescription:
     'An unsettled payment is made void; a settled one is presented once more, then its seller is asked for a refund if its terms declare where. Money counts once the chain or the provider shows it.',
   route: 'POST /api/recourse',

@@ -3,6 +3,7 @@
  * requests. What is back is what the books show: the hold was released, or the return was posted.
  */
 
+import { sql } from 'kysely'
 import type { Clock } from '../../core/base/clock.ts'
 import type { BankingProvider } from '../../providers/banking/port.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../../storage/database.ts'
@@ -28,9 +29,7 @@ function findPayoutRow({ kysely }: Connection, id: string) {
     .innerJoin('reservation', 'reservation.decision_id', 'payout.decision_id')
     .leftJoin('transfer', 'transfer.decision_id', 'payout.decision_id')
     .leftJoin('ledger_transaction', (join) =>
-      join.on('ledger_transaction.id', '=', (eb) =>
-        eb.fn('concat', [eb.val('payout:'), 'payout.id', eb.val(':returned')]),
-      ),
+      join.on('ledger_transaction.id', '=', sql<string>`'payout:' || payout.id || ':returned'`),
     )
     .select([
       'payout.status',

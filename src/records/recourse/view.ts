@@ -49,6 +49,14 @@ export const recourseView = z.strictObject({
 })
 recourseView.register(z.globalRegistry, { id: 'Recourse' })
 
+/** One in a list: what was tried is read by itself. */
+export const listedRecourse = recourseView.omit({ note: true, delivered: true, steps: true, hint: true })
+
+export function viewListed(recourse: Recourse): z.input<typeof listedRecourse> {
+  const { note: _note, delivered: _delivered, steps: _steps, hint: _hint, ...listed } = viewRecourse(recourse)
+  return listed
+}
+
 const hints: Readonly<Record<Recourse['status'], string>> = {
   open: 'Read GET /api/recourse/{id} again in a few seconds; it goes on by itself. Do not pay again for the same.',
   recovered: 'The money is available again.',

@@ -200,10 +200,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 408 KB, and 70 KB compressed', () => {
+  it('has at most 421 KB, and 71 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(408_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(70_000)
+    expect(text.length).toBeLessThan(421_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(71_000)
   })
 
   it('describes each operation beyond its summary', () => {
