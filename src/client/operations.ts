@@ -1578,6 +1578,8 @@ export type CardTransaction = {
   }[]
   /** `dec_…`: the spend decision; null when a control of the card declined it. */
   decisionId: string | null
+  /** `rec_…`: its recourse; null without one. */
+  recourseId: string | null
   /** When it was requested, ISO 8601 UTC. */
   createdAt: string
 }
@@ -2998,6 +3000,8 @@ export type Payout = {
   memo: string | null
   /** Machine-readable reason of a failure; null without one. */
   reason: string | null
+  /** `rec_…`: its recourse; null without one. */
+  recourseId: string | null
   /** When it was requested, ISO 8601 UTC. */
   createdAt: string
   /** When its state last changed, ISO 8601 UTC. */
