@@ -27,12 +27,34 @@ export async function advancePurchase(parts: PurchaseRecourseParts, recourse: Re
   if (purchase === undefined) throw new Error(`${recourse.id} is of a purchase without a row`)
   if (purchase.state !== 'settled') return takeBack(parts, recourse, purchase)
   const paid = await noteRace(parts, recourse, purchase)
-  const returned = await linkReturns(parts, paid, purchase)
+  // What arrives may be what another recourse has asked the same payee for: then this one asks before it takes.
+  const returned = (await hasRival(parts, paid, purchase)) ? paid : await linkReturns(parts, paid, purchase)
   if (returned.status !== 'open') return returned
   const asked = await presentOnce(parts, returned, purchase)
   if (asked === null) return returned
   if (asked.status !== 'open') return asked
   return askForRefund(parts, asked, purchase)
+}
+
+/** True if another open recourse of the account awaits money of the same payee. */
+async function hasRival(
+  { database }: Pick<PurchaseRecourseParts, 'database'>,
+  { id, account_id: accountId }: Recourse,
+  { pay_to: payee, asset }: Purchase,
+): Promise<boolean> {
+  const rival = await database.kysely
+    .selectFrom('recourse')
+    .innerJoin('purchase', 'purchase.id', 'recourse.object_id')
+    .select('recourse.id')
+    .where('recourse.account_id', '=', accountId)
+    .where('recourse.object_kind', '=', 'purchase')
+    .where('recourse.status', '=', 'open')
+    .where('recourse.id', '<>', id)
+    .where('purchase.pay_to', '=', payee)
+    .where('purchase.asset', '=', asset)
+    .limit(1)
+    .executeTakeFirst()
+  return rival !== undefined
 }
 
 const note = (
@@ -162,7 +184,7 @@ async function presentOnce(
   })
 }
 
-/** Asks the seller for a refund until it has the request, then waits for the money until the deadline. */
+/** Asks the seller for a refund until it has the request, takes what has come, and waits for the rest until the deadline. */
 async function askForRefund(
   parts: PurchaseRecourseParts,
   recourse: Recourse,
@@ -170,48 +192,64 @@ async function askForRefund(
 ): Promise<Recourse> {
   const { clock, settings } = parts
   const action = 'refund_request'
-  const isPart = recourse.recovered > 0n
-  const loopback = settings.mode === 'sandbox'
-  const url = findRefundUrl(purchase, { loopback })
+  const url = findRefundUrl(purchase, { loopback: settings.mode === 'sandbox' })
   if (url === null)
-    return note(parts, recourse, {
+    return endWithRest(parts, recourse, purchase, {
       action: 'none',
       outcome: 'failed',
       route: 'none',
       evidence: { why: 'The seller declares no refunds.' },
-      end: { status: isPart ? 'partly_recovered' : 'impossible' },
+      status: 'impossible',
     })
   if (clock() >= recourse.deadline)
-    return note(parts, recourse, {
+    return endWithRest(parts, recourse, purchase, {
       action,
       outcome: 'failed',
       evidence: { why: 'The money did not come in time.' },
-      end: { status: isPart ? 'partly_recovered' : 'expired' },
+      status: 'expired',
     })
   const asked = parseSteps(recourse).filter((step) => step.action === action)
-  if (asked.some(({ outcome }) => outcome === 'waiting') || asked.length >= MAX_REQUESTS) return recourse
+  if (asked.some(({ outcome }) => outcome === 'waiting') || asked.length >= MAX_REQUESTS)
+    return linkReturns(parts, recourse, purchase)
+  const { outcome, said } = await sendRefundRequest(parts, recourse, { purchase, url })
+  const step = { action, route: action, evidence: { url: url.href, answer: said } } as const
+  if (outcome === 'refused')
+    return endWithRest(parts, recourse, purchase, { ...step, outcome: 'refused', status: 'refused' })
+  const noted = await note(parts, recourse, {
+    ...step,
+    outcome: outcome === 'accepted' ? 'waiting' : 'failed',
+  })
+  return linkReturns(parts, noted, purchase)
+}
+
+async function sendRefundRequest(
+  parts: PurchaseRecourseParts,
+  recourse: Recourse,
+  { purchase, url }: { purchase: Purchase; url: URL },
+) {
   const evidence = await parts.signDocument({
     type: EVIDENCE_TYPE,
-    document: await buildEvidence({ ...parts, now: clock() }, purchase),
+    document: await buildEvidence({ ...parts, now: parts.clock() }, purchase),
   })
-  const { outcome, said } = await requestRefund({ ...parts, loopback }, url, {
+  return requestRefund({ ...parts, loopback: parts.settings.mode === 'sandbox' }, url, {
     name: recourse.id,
     purchaseId: purchase.id,
     evidence,
     reason: recourse.reason,
   })
-  if (outcome === 'refused')
-    return note(parts, recourse, {
-      action,
-      outcome: 'refused',
-      route: action,
-      evidence: { url: url.href, answer: said },
-      end: { status: isPart ? 'partly_recovered' : 'refused' },
-    })
-  return note(parts, recourse, {
-    action,
-    outcome: outcome === 'accepted' ? 'waiting' : 'failed',
-    route: action,
-    evidence: { url: url.href, answer: said },
+}
+
+/** Takes what has come, and ends what is left. @param step its `status` is the end if nothing has come. */
+async function endWithRest(
+  parts: PurchaseRecourseParts,
+  recourse: Recourse,
+  purchase: Purchase,
+  { status, ...step }: Omit<Progress, 'end'> & { readonly status: 'impossible' | 'expired' | 'refused' },
+): Promise<Recourse> {
+  const linked = await linkReturns(parts, recourse, purchase)
+  if (linked.status !== 'open') return linked
+  return note(parts, linked, {
+    ...step,
+    end: { status: linked.recovered > 0n ? 'partly_recovered' : status },
   })
 }

@@ -1,5 +1,6 @@
 /** Opens recourse and goes on with it, in the call that opens it and in the job, each step by one process at a time. */
 import type { NewId } from '../../core/base/ids.ts'
+import { timers } from '../../core/base/timers.ts'
 import { advancePayout, type BankRecourseParts } from './bank-routes.ts'
 import { advanceCard, type CardRecourseParts } from './card-routes.ts'
 import type { Payment } from './payments.ts'
@@ -14,6 +15,7 @@ import {
   type Recourse,
   recordStep,
   releaseRecourse,
+  renewClaim,
 } from './store.ts'
 
 export interface RecourseParts
@@ -24,8 +26,9 @@ export interface RecourseParts
   readonly settings: PurchaseRecourseParts['settings'] & CardRecourseParts['settings']
 }
 
-/** Longer than a step takes: the seller is asked for 30 seconds, and may send its body for 90. */
-const BUSY_MS = 150_000
+/** A claim outlives its process by this; it is renewed while its process works. */
+const BUSY_MS = 10_000
+const RENEWAL_MS = 3_000
 /** Pauses between two looks: a tenth of its age, within these. */
 const PAUSE_MS = { shortest: 2_000, longest: 5 * 60_000 }
 const BATCH = 50
@@ -81,9 +84,20 @@ async function continueRecourse(parts: RecourseParts, id: string): Promise<void>
   const until = new Date(at.getTime() + BUSY_MS)
   const recourse = await claimRecourse(database, { id, until, at })
   if (recourse === undefined) return
-  await advances[recourse.object_kind](parts, recourse).catch((err: unknown) =>
-    log.warn({ err, recourseId: id }, 'going on with a recourse failed'),
+  const endRenewals = timers.every(
+    RENEWAL_MS,
+    () =>
+      void renewClaim(database, { id, until: new Date(clock().getTime() + BUSY_MS) }).catch((err: unknown) =>
+        log.warn({ err, recourseId: id }, 'the claim of a recourse could not be renewed'),
+      ),
   )
+  try {
+    await advances[recourse.object_kind](parts, recourse)
+  } catch (err) {
+    log.warn({ err, recourseId: id }, 'going on with a recourse failed')
+  } finally {
+    endRenewals()
+  }
   const now = clock()
   const age = (now.getTime() - recourse.created_at.getTime()) / 10
   const pauseMs = Math.min(Math.max(age, PAUSE_MS.shortest), PAUSE_MS.longest)

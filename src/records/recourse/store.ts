@@ -192,6 +192,19 @@ export function claimRecourse(
     .executeTakeFirst()
 }
 
+/** Keeps a claim for longer. */
+export async function renewClaim(
+  { kysely }: Connection,
+  { id, until }: { id: string; until: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('recourse')
+    .set({ busy_until: until })
+    .where('id', '=', id)
+    .where('status', '=', 'open')
+    .execute()
+}
+
 /** Gives a claimed one back. @param nextAt when it is looked at again. */
 export async function releaseRecourse(
   { kysely }: Connection,

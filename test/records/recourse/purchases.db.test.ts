@@ -157,6 +157,29 @@ onBothEngines('recourse on a purchase', (database) => {
     expect(refunds).toHaveLength(2)
   })
 
+  it('asks for its own before it takes what another recourse has asked for', async () => {
+    let isDown = true
+    const { buy, send, pass, see, purse, requests } = await scene({
+      answer: ({ method }: { method: string }) => (method === 'POST' ? (isDown ? 503 : 202) : 404),
+    })
+    const first = await buy()
+    const second = await buy()
+    await first.settle()
+    await second.settle()
+    const late = await first.open()
+    isDown = false
+    await second.open()
+    await send(purse, PRICE)
+    await pass(5)
+    const asked = requests
+      .filter(({ method }) => method === 'POST')
+      .map(({ headers }) => headers['idempotency-key'])
+    expect(asked.filter((name) => name === late.id)).toHaveLength(2)
+    await send(purse, PRICE)
+    await pass(30)
+    expect((await see(late.id)).status).toBe('recovered')
+  })
+
   it('expires where the seller promises and does not, or pays another address', async () => {
     const { buy, send, pass, see, readUsed } = await scene()
     const { open, settle } = await buy()
