@@ -119,6 +119,9 @@ import purchasesResponse from './purchases/response.ts'
 import railsControlsGet from './rails/controls/get.ts'
 import railsControlsSet from './rails/controls/set.ts'
 import railsList from './rails/list.ts'
+import recourseGet from './recourse/get.ts'
+import recourseList from './recourse/list.ts'
+import recourseOpen from './recourse/open.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxAuthorizations from './sandbox/authorizations.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
@@ -127,6 +130,7 @@ import sandboxFaucet from './sandbox/faucet.ts'
 import sandboxOutbox from './sandbox/outbox.ts'
 import sandboxPayouts from './sandbox/payouts.ts'
 import sandboxPrices from './sandbox/prices.ts'
+import sandboxRecourse from './sandbox/recourse.ts'
 import sandboxSellers from './sandbox/sellers.ts'
 import securityJournalList from './security/journal/list.ts'
 import securityLock from './security/lock.ts'
@@ -275,6 +279,9 @@ export const tools: readonly Tool[] = [
   railsControlsGet,
   railsControlsSet,
   railsList,
+  recourseGet,
+  recourseList,
+  recourseOpen,
   sandboxAdmin,
   sandboxAuthorizations,
   sandboxCredentials,
@@ -283,6 +290,7 @@ export const tools: readonly Tool[] = [
   sandboxOutbox,
   sandboxPayouts,
   sandboxPrices,
+  sandboxRecourse,
   sandboxSellers,
   securityJournalList,
   securityLock,

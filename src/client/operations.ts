@@ -68,6 +68,13 @@ export type ActivityEntry = {
     /** Its id. */
     id: string
   }
+  /** Payment that this returns; null for other money. */
+  refundOf: {
+    /** Its kind. */
+    kind: string
+    /** Its id. */
+    id: string
+  } | null
   /** Label of its task. */
   task: string | null
   /** Purpose, memo, reference or reason. */
@@ -773,6 +780,8 @@ export type AgentsPolicySetRequest = {
     /** USD, a decimal string or number. */
     max: UsdAmount
   } | null
+  /** True: money that comes back returns to the budgets that it was spent from. Default at first: true. Absent: unchanged. */
+  refundsRefill?: boolean
 }
 
 export type AgentsRegistrationsGetResponse = {
@@ -1569,6 +1578,8 @@ export type CardTransaction = {
   }[]
   /** `dec_…`: the spend decision; null when a control of the card declined it. */
   decisionId: string | null
+  /** `rec_…`: its recourse; null without one. */
+  recourseId: string | null
   /** When it was requested, ISO 8601 UTC. */
   createdAt: string
 }
@@ -2462,6 +2473,43 @@ export type Event = EventEnvelope &
         }
       }
     | {
+        /** `recourse.opened`: Somebody asks for the money of a payment back. `recourse.step`: A way to get money back was tried, or money came back. `recourse.recovered`: The money is back, a part of it, or what was bought. `recourse.refused`: The payee refused, or the payment cannot be taken back. `recourse.expired`: The money did not come back in time. */
+        type:
+          | 'recourse.opened'
+          | 'recourse.step'
+          | 'recourse.recovered'
+          | 'recourse.refused'
+          | 'recourse.expired'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string | null
+          /** Status of the recourse. */
+          status: 'open' | 'recovered' | 'partly_recovered' | 'refused' | 'expired' | 'impossible'
+          /** Way that was tried last. */
+          route: string
+          /** Asset by symbol. */
+          asset: string
+          /** Amount to get back, decimal string. */
+          claimedAmount: string
+          /** What is back, decimal string. */
+          recoveredAmount: string
+          /** True if what was bought came after all. */
+          isDelivered: boolean
+          /** Latest step; `refund`: money arrived. */
+          action: string | null
+          /** Outcome of that step. */
+          outcome: string | null
+          /** The payment. */
+          refundOf: {
+            /** Its kind. */
+            kind: string
+            /** Its id. */
+            id: string
+          }
+        }
+      }
+    | {
         /** `payout.sent`: A payout was sent to the bank. `payout.paid`: The bank paid a payout. `payout.returned`: A payout was returned or never left; its money is available again. */
         type: 'payout.sent' | 'payout.paid' | 'payout.returned'
         /** Facts of the event. */
@@ -2902,6 +2950,8 @@ export type OwnerCap = {
     /** USD, a decimal string. */
     max: string
   } | null
+  /** True: money that comes back returns to the budgets that it was spent from. */
+  refundsRefill: boolean
   /** USD that all keys spent or hold today, as a decimal string. */
   used: string
   /** USD left today, as a decimal string; null without a cap. */
@@ -2997,6 +3047,8 @@ export type Payout = {
   memo: string | null
   /** Machine-readable reason of a failure; null without one. */
   reason: string | null
+  /** `rec_…`: its recourse; null without one. */
+  recourseId: string | null
   /** When it was requested, ISO 8601 UTC. */
   createdAt: string
   /** When its state last changed, ISO 8601 UTC. */
@@ -3280,6 +3332,7 @@ export type Problem = {
     | 'insufficient_funds'
     | 'terms_not_payable'
     | 'payout_rejected'
+    | 'recourse_impossible'
     | 'order_rejected'
     | 'authorization_rejected'
     | 'account_locked'
@@ -3368,6 +3421,10 @@ export type Purchase = {
   price: string
   /** As `lastFailure`. */
   failure: string | null
+  /** `rec_…`: its recourse; null without one. */
+  recourseId: string | null
+  /** What the seller sent back. */
+  refunded: string
   /** ISO 8601 UTC. */
   createdAt: string
 }
@@ -3745,6 +3802,133 @@ export type Recipient = {
   createdAt: string
 }
 
+export type Recourse = {
+  /** `rec_…` */
+  recourseId: string
+  /** The payment. */
+  object: {
+    /** Kind of the payment. */
+    kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
+    /** Its id. */
+    id: string
+  }
+  /** Reason given. */
+  reason: 'not_delivered' | 'not_as_described' | 'duplicate' | 'fraudulent' | 'canceled' | 'wrong_amount'
+  /** Note given. */
+  note: string | null
+  /** `open`: read it again; `refused`: by the payee; `impossible`: no way to get it back. */
+  status: 'open' | 'recovered' | 'partly_recovered' | 'refused' | 'expired' | 'impossible'
+  /** Way that is or was tried last. */
+  route:
+    | 'cancel_authorization'
+    | 'present_again'
+    | 'void'
+    | 'reclaim'
+    | 'channel_close'
+    | 'refund_request'
+    | 'card_reversal'
+    | 'card_dispute'
+    | 'bank_recall'
+    | 'none'
+  /** Amount to get back. */
+  claimed: string
+  /** What is back. */
+  recovered: string
+  /** Asset of both. */
+  asset: string
+  /** True if what was bought came after all. */
+  delivered: boolean
+  /** It ends by then, ISO 8601 UTC. */
+  deadline: string
+  /** What was done, oldest first. */
+  steps: {
+    /** ISO 8601 UTC. */
+    at: string
+    /** What was tried; `refund`: money arrived. */
+    action:
+      | 'cancel_authorization'
+      | 'present_again'
+      | 'void'
+      | 'reclaim'
+      | 'channel_close'
+      | 'refund_request'
+      | 'card_reversal'
+      | 'card_dispute'
+      | 'bank_recall'
+      | 'none'
+      | 'refund'
+    /** `raced`: the payee was faster. */
+    outcome: 'done' | 'failed' | 'waiting' | 'refused' | 'raced'
+    /** What shows it, such as `transaction`. */
+    evidence?: Record<string, string>
+  }[]
+  /** What to do next. */
+  hint: string
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** ISO 8601 UTC; null while open. */
+  endedAt: string | null
+}
+
+export type RecourseListResponse = {
+  /** Those of this page. */
+  recourse: {
+    /** `rec_…` */
+    recourseId: string
+    /** The payment. */
+    object: {
+      /** Kind of the payment. */
+      kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
+      /** Its id. */
+      id: string
+    }
+    /** Reason given. */
+    reason: 'not_delivered' | 'not_as_described' | 'duplicate' | 'fraudulent' | 'canceled' | 'wrong_amount'
+    /** `open`: read it again; `refused`: by the payee; `impossible`: no way to get it back. */
+    status: 'open' | 'recovered' | 'partly_recovered' | 'refused' | 'expired' | 'impossible'
+    /** Way that is or was tried last. */
+    route:
+      | 'cancel_authorization'
+      | 'present_again'
+      | 'void'
+      | 'reclaim'
+      | 'channel_close'
+      | 'refund_request'
+      | 'card_reversal'
+      | 'card_dispute'
+      | 'bank_recall'
+      | 'none'
+    /** Amount to get back. */
+    claimed: string
+    /** What is back. */
+    recovered: string
+    /** Asset of both. */
+    asset: string
+    /** It ends by then, ISO 8601 UTC. */
+    deadline: string
+    /** ISO 8601 UTC. */
+    createdAt: string
+    /** ISO 8601 UTC; null while open. */
+    endedAt: string | null
+  }[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
+export type RecourseOpenRequest = {
+  /** The payment. */
+  object: {
+    /** Kind of the payment. */
+    kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
+    /** Its id. */
+    id: string
+  }
+  /** Why. */
+  reason: 'not_delivered' | 'not_as_described' | 'duplicate' | 'fraudulent' | 'canceled' | 'wrong_amount'
+  /** For the owner. */
+  note?: string
+}
+
 export type SandboxAdminResponse = {
   /** New role of the account. */
   role: 'admin'
@@ -3913,6 +4097,20 @@ export type SandboxPricesResponse = {
   token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Price that was set, as a decimal string. */
   price: string
+}
+
+export type SandboxRecourseRequest = {
+  /** `rec_…` */
+  recourseId: string
+  /** Outcome that the processor reports. */
+  outcome: 'won' | 'lost'
+}
+
+export type SandboxRecourseResponse = {
+  /** `rec_…` */
+  recourseId: string
+  /** Reported outcome. */
+  outcome: 'won' | 'lost'
 }
 
 export type SandboxSellersResponse = {
@@ -5541,6 +5739,29 @@ export interface Operations {
     /** List the rails for moving money, with their state, limits and fees. */
     readonly list: Call<Record<never, never>, RailsListResponse>
   }
+  readonly recourse: {
+    /** Read what was tried, and what is back. */
+    readonly get: Call<
+      {
+        /** `rec_…` */
+        id: string
+      },
+      Recourse
+    >
+    /** List recourse of payments, newest first; a key sees its own. */
+    readonly list: List<
+      {
+        /** 1 to 100, default 50. */
+        limit?: number | string
+        /** From `nextCursor`. */
+        cursor?: string
+      },
+      RecourseListResponse,
+      RecourseListResponse['recourse'][number]
+    >
+    /** Try to get the money of one payment back, by every way there is. */
+    readonly open: Call<RecourseOpenRequest, Recourse>
+  }
   readonly sandbox: {
     /** Make the caller’s account an administrator, to try the admin routes. Not available to guests. */
     readonly admin: Call<Record<never, never>, SandboxAdminResponse>
@@ -5558,6 +5779,8 @@ export interface Operations {
     readonly payouts: Call<SandboxPayoutsRequest, SandboxPayoutsResponse>
     /** Set the market price of a stablecoin, so that a lost peg can be tried. */
     readonly prices: Call<SandboxPricesRequest, SandboxPricesResponse>
+    /** Decide a card dispute or the recall of a payout by sending the signed webhook of its provider. */
+    readonly recourse: Call<SandboxRecourseRequest, SandboxRecourseResponse>
     /** List the sellers of the sandbox, honest and dishonest, that take real payments on the sandbox chain. */
     readonly sellers: Call<Record<never, never>, SandboxSellersResponse>
   }
@@ -5925,6 +6148,9 @@ export const routes: Readonly<
   'rails.controls.get': ['GET', '/api/rails/{id}/controls', false, ''],
   'rails.controls.set': ['PUT', '/api/rails/{id}/controls', true, ''],
   'rails.list': ['GET', '/api/rails', false, ''],
+  'recourse.get': ['GET', '/api/recourse/{id}', false, ''],
+  'recourse.list': ['GET', '/api/recourse', false, 'recourse cursor'],
+  'recourse.open': ['POST', '/api/recourse', true, ''],
   'sandbox.admin': ['POST', '/sandbox/admin', true, ''],
   'sandbox.authorizations': ['POST', '/sandbox/authorizations', true, ''],
   'sandbox.credentials': ['GET', '/sandbox/credentials', false, ''],
@@ -5933,6 +6159,7 @@ export const routes: Readonly<
   'sandbox.outbox': ['GET', '/sandbox/outbox', false, ''],
   'sandbox.payouts': ['POST', '/sandbox/payouts', true, ''],
   'sandbox.prices': ['POST', '/sandbox/prices', true, ''],
+  'sandbox.recourse': ['POST', '/sandbox/recourse', true, ''],
   'sandbox.sellers': ['GET', '/sandbox/sellers', false, ''],
   'security.journal.list': ['GET', '/api/security/journal', false, 'entries cursor'],
   'security.lock': ['POST', '/api/security/lock', true, ''],

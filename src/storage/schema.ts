@@ -24,6 +24,7 @@ export interface Schema {
   budget_usage: BudgetUsageTable
   card: CardTable
   card_authorization: CardAuthorizationTable
+  card_dispute: CardDisputeTable
   card_early: CardEarlyTable
   card_event: CardEventTable
   card_hold: CardHoldTable
@@ -90,7 +91,9 @@ export interface Schema {
   rail_control: RailControlTable
   rate_publication: RatePublicationTable
   rate_window: RateWindowTable
+  recourse: RecourseTable
   recovery_review: RecoveryReviewTable
+  refund: RefundTable
   relay: RelayTable
   repeat_run: RepeatRunTable
   reservation: ReservationTable
@@ -159,6 +162,7 @@ export interface AccountTable {
   country: string | null
   approval_mails: Generated<'immediately' | 'daily' | 'off'>
   founder_mac: string | null
+  refunds_refill: Generated<boolean>
 }
 
 export interface AgentRegistrationTable {
@@ -322,6 +326,16 @@ export interface CardAuthorizationTable {
   is_reserve: Generated<boolean>
   reserve_id: string | null
   event_token: string | null
+}
+
+export interface CardDisputeTable {
+  token: string
+  authorization_id: string
+  status: 'open' | 'won' | 'lost'
+  units: bigint
+  credited: Generated<bigint>
+  created_at: Date
+  updated_at: Date
 }
 
 export interface CardEarlyTable {
@@ -1128,6 +1142,41 @@ export interface RateWindowTable {
   count: number
 }
 
+export interface RecourseTable {
+  id: string
+  account_id: string
+  key_id: string | null
+  decision_id: string | null
+  object_kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer'
+  object_id: string
+  reason: 'not_delivered' | 'not_as_described' | 'duplicate' | 'fraudulent' | 'canceled' | 'wrong_amount'
+  note: string | null
+  status: Generated<'open' | 'recovered' | 'partly_recovered' | 'refused' | 'expired' | 'impossible'>
+  route:
+    | 'cancel_authorization'
+    | 'present_again'
+    | 'void'
+    | 'reclaim'
+    | 'channel_close'
+    | 'refund_request'
+    | 'card_reversal'
+    | 'card_dispute'
+    | 'bank_recall'
+    | 'none'
+  asset: string
+  claimed: bigint
+  recovered: Generated<bigint>
+  was_delivered: boolean
+  is_delivered: Generated<boolean>
+  steps: JsonColumn<readonly Json[]>
+  deadline: Date
+  busy_until: Date
+  next_at: Date
+  created_at: Date
+  updated_at: Date
+  ended_at: Date | null
+}
+
 export interface RecoveryReviewTable {
   id: string
   account_id: string
@@ -1137,6 +1186,19 @@ export interface RecoveryReviewTable {
   decided_by: string | null
   reason: string | null
   decided_at: Date | null
+}
+
+export interface RefundTable {
+  movement: string
+  entry_id: string
+  recourse_id: string
+  account_id: string
+  object_kind: string
+  object_id: string
+  asset: string
+  units: bigint
+  usd_micros: bigint
+  at: Date
 }
 
 export interface RelayTable {

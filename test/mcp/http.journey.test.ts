@@ -93,6 +93,7 @@ describe('/mcp', () => {
       'channels_close',
       'compliance_kyc',
       'compliance_travel_rule',
+      'recourse_open',
       'swaps_quote',
     ])
   })

@@ -12,7 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ['identity', 'compliance'],
   ['wallets'],
   ['buying', 'cards', 'investing', 'selling'],
-  ['decisions', 'events', 'journal'],
+  ['decisions', 'events', 'journal', 'recourse'],
   ['kernel'],
 ]
 const books = 2

@@ -229,8 +229,9 @@ function findExpected(tool: Tool, kind: Kind): string | undefined {
 /** The authorization failures. A tool that decides itself never answers with one of these. */
 const refusals =
   /^(401 |423 |403 (insufficient_scope|mfa_enrollment_required|cross_site_request)|400 (ambiguous|credential))/
-/** Sign-in tools that answer 401 because of their input, not of the caller. */
-const judgesItsInput = ({ opensSession, name }: Tool) => opensSession === true || name === 'approvals.request'
+/** Sign-in tools that answer 401 because of their input, not of the caller, and tools whose input names the scope. */
+const judgesItsInput = ({ opensSession, name }: Tool) =>
+  opensSession === true || name === 'approvals.request' || name === 'recourse.open'
 
 async function readCell(response: Response): Promise<string> {
   const body = z.looseObject({ code: z.string().optional() }).parse(await response.json())
@@ -336,6 +337,17 @@ async function createPurchase(owner: Person) {
   return {
     id: String(body.purchaseId),
     isThere: async () => (await owner.send('GET', path)).body.status === 'delivered',
+  }
+}
+
+async function createRecourse(owner: Person) {
+  const { id } = await createPurchase(owner)
+  const object = { kind: 'purchase', id }
+  const { body } = await owner.send('POST', '/api/recourse', { object, reason: 'duplicate' })
+  const path = `/api/recourse/${String(body.recourseId)}`
+  return {
+    id: String(body.recourseId),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'impossible',
   }
 }
 
@@ -478,6 +490,7 @@ const objects: Readonly<
   'GET /api/purchases/{id}': createPurchase,
   'GET /api/purchases/{id}/evidence': createPurchase,
   'GET /api/purchases/{id}/response': createPurchase,
+  'GET /api/recourse/{id}': createRecourse,
   'GET /api/approvals/{id}': createApproval,
   'POST /api/approvals/{id}': createApproval,
   'DELETE /api/approvals/{id}': createApproval,

@@ -69,10 +69,12 @@ describe('the registry', () => {
       'sandbox.faucet',
       'sandbox.payouts',
       'sandbox.prices',
+      'sandbox.recourse',
       // None of these changes a permission; each has a record of its own.
       'banking.create',
       'channels.close',
       'investing.orders.cancel',
+      'recourse.open',
       'swaps.quote',
       // An attempt to deliver what happened anyway.
       'webhook_endpoints.deliveries.retry',

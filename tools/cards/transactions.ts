@@ -5,6 +5,7 @@ import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listTransactions, transactionView } from '../../src/rails/cards/list-transactions.ts'
 import { findOwnCard } from '../../src/rails/cards/store.ts'
+import { findReturned } from '../../src/records/recourse/store.ts'
 
 export default defineTool({
   name: 'cards.transactions',
@@ -29,6 +30,11 @@ export default defineTool({
     if (card === undefined) throw new Failure('not_found', 'You have no such card.')
     const page = toPage(input)
     const { rows, nextCursor } = cutPage(await listTransactions(database, { cardId: card.id, page }), page)
-    return { transactions: [...rows], nextCursor }
+    const returned = await findReturned(database, {
+      kind: 'card_transaction',
+      ids: rows.map((row) => row.id),
+    })
+    const transactions = rows.map((row) => ({ ...row, recourseId: returned.get(row.id)?.recourseId ?? null }))
+    return { transactions, nextCursor }
   },
 })

@@ -3,6 +3,7 @@ import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { readOwnPurchase } from '../../src/rails/buying/store.ts'
 import { unsealDelivery, viewPurchase, wholePurchaseView } from '../../src/rails/buying/view.ts'
+import { findReturned } from '../../src/records/recourse/store.ts'
 
 export default defineTool({
   name: 'purchases.get',
@@ -21,8 +22,9 @@ export default defineTool({
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const purchase = await readOwnPurchase(context.database, requireCaller(context), id)
+    const returned = await findReturned(context.database, { kind: 'purchase', ids: [id] })
     return {
-      ...viewPurchase(purchase),
+      ...viewPurchase(purchase, returned.get(id)),
       // Reading asks nobody.
       askedAgain: false,
       response: unsealDelivery(context.settings.dataKey, purchase),

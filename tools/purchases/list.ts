@@ -4,6 +4,7 @@ import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listPurchases } from '../../src/rails/buying/store.ts'
 import { purchaseView, viewPurchase } from '../../src/rails/buying/view.ts'
+import { findReturned } from '../../src/records/recourse/store.ts'
 
 export default defineTool({
   name: 'purchases.list',
@@ -28,6 +29,8 @@ export default defineTool({
       keyId: caller.kind === 'key' ? caller.key.id : null,
       page: toPage(input),
     })
-    return { purchases: rows.map((row) => viewPurchase(row)), nextCursor: next }
+    const ids = rows.map(({ id }) => id)
+    const returned = await findReturned(context.database, { kind: 'purchase', ids })
+    return { purchases: rows.map((row) => viewPurchase(row, returned.get(row.id))), nextCursor: next }
   },
 })

@@ -122,8 +122,6 @@ function viewRecord({ isShared, lastAt, ...counts }: SellerRecord): z.input<type
   return {
     of: isShared ? 'all' : 'own',
     ...counts,
-    // No money comes back through the gateway yet.
-    refunded: 0,
     lastAt: isShared ? `${at.slice(0, 10)}T00:00:00.000Z` : at,
   }
 }

@@ -21,17 +21,21 @@ export const ownerCapView = z.strictObject({
   dailyBudget: cap('UTC day'),
   weeklyBudget: cap('ISO week (UTC)'),
   monthlyBudget: cap('UTC month'),
+  refundsRefill: z
+    .boolean()
+    .describe('True: money that comes back returns to the budgets that it was spent from.'),
   ...use('today'),
   week: z.strictObject(use('this week')).describe('From Monday, UTC.'),
   month: z.strictObject(use('this month')).describe('Calendar month, UTC.'),
 })
 ownerCapView.register(z.globalRegistry, { id: 'OwnerCap' })
 
-export function viewOwnerCap({ day, week, month }: OwnerCap): z.input<typeof ownerCapView> {
+export function viewOwnerCap({ day, week, month, refundsRefill }: OwnerCap): z.input<typeof ownerCapView> {
   return {
     dailyBudget: viewCap(day),
     weeklyBudget: viewCap(week),
     monthlyBudget: viewCap(month),
+    refundsRefill,
     ...viewUse(day),
     week: viewUse(week),
     month: viewUse(month),

@@ -13,7 +13,8 @@ export interface PeriodCap {
   readonly resetsAt: Date
 }
 
-export type OwnerCap = Readonly<Record<BudgetPeriod, PeriodCap>>
+/** @property refundsRefill money that comes back returns to the budgets that it was spent from. */
+export type OwnerCap = Readonly<Record<BudgetPeriod, PeriodCap>> & { readonly refundsRefill: boolean }
 
 /** Reads an account's caps. @param isLocked locks them until the transaction ends. */
 export async function readOwnerCap(
@@ -26,6 +27,7 @@ export async function readOwnerCap(
       'agent_daily_max_micros as day',
       'agent_weekly_max_micros as week',
       'agent_monthly_max_micros as month',
+      'refunds_refill as refundsRefill',
     ])
     .where('id', '=', accountId)
   const caps = await (isLocked ? query.forNoKeyUpdate() : query).executeTakeFirstOrThrow()
@@ -35,13 +37,21 @@ export async function readOwnerCap(
     usedMicros: usage[period].usedMicros,
     resetsAt: findPeriod(period, now).end,
   })
-  return { day: toCap('day'), week: toCap('week'), month: toCap('month') }
+  return { day: toCap('day'), week: toCap('week'), month: toCap('month'), refundsRefill: caps.refundsRefill }
 }
 
-/** Sets an account's caps, in millionths of a USD; they apply from the next spend. */
+/** Sets an account's caps, in millionths of a USD, and what refunds do; both apply at once. */
 export async function setOwnerCap(
   database: Connection,
-  { accountId, caps }: { accountId: string; caps: Readonly<Record<BudgetPeriod, bigint | null>> },
+  {
+    accountId,
+    caps,
+    refundsRefill,
+  }: {
+    accountId: string
+    caps: Readonly<Record<BudgetPeriod, bigint | null>>
+    refundsRefill?: boolean
+  },
 ): Promise<void> {
   await database.kysely
     .updateTable('account')
@@ -49,6 +59,7 @@ export async function setOwnerCap(
       agent_daily_max_micros: caps.day,
       agent_weekly_max_micros: caps.week,
       agent_monthly_max_micros: caps.month,
+      ...(refundsRefill === undefined ? {} : { refunds_refill: refundsRefill }),
     })
     .where('id', '=', accountId)
     .execute()

@@ -38,6 +38,7 @@ export type IdPrefix =
   | 'rcp'
   | 'out'
   | 'ret'
+  | 'rec'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

@@ -280,6 +280,13 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     example: '0.5 USD is less than the minimum of 1. Nothing was sent.',
     members: { reason: 'amount_too_small' },
   },
+  recourse_impossible: {
+    meaning: 'There is no money of this payment to get back. Nothing was opened.',
+    remedy:
+      '"reason" is nothing_paid (it was never paid, and its money is available) or already_back (all of it has come back).',
+    example: 'Nothing was paid: the money is available.',
+    members: { reason: 'nothing_paid' },
+  },
   order_rejected: {
     meaning:
       'The broker does not accept this order: the symbol is not traded, or the amount is outside its limits.',

@@ -17,7 +17,8 @@ export interface PendingDecision {
   readonly call: Pick<Call, 'input' | 'raw' | 'isWhole'>
   readonly key: { readonly id: string }
   readonly accountId: string
-  readonly decisionId: string
+  /** Null for a call that spends nothing. */
+  readonly decisionId: string | null
   readonly isReplayed: boolean
   readonly ttlSeconds: number | undefined
   /** Description of the call. */
@@ -52,7 +53,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
   const texts = approval.awaitsCaller ? { ...statusTexts, ...callersTexts } : statusTexts
   const { detail, hint, reason } = texts[approval.status](waiting.what)
   return new Failure('approval_required', detail, {
-    decisionId,
+    ...(decisionId === null ? {} : { decisionId }),
     approvalId: approval.id,
     approvalUrl: approvalUrl(context.settings, approval.id),
     isReplayed: waiting.isReplayed,

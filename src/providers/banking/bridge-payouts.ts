@@ -126,6 +126,8 @@ export function createBridgePayouts({
       const found = await ask(buildPath(providerId), transfer)
       return { providerId: found.id, state: found.state, depositTo: parseDepositAddress(found) }
     },
+    // A transfer that was sent can be canceled no more, and there is no request to return it.
+    requestReturn: null,
     awaitsFunds: (state) => state === 'awaiting_funds',
     cancelPayout: async (providerId) => {
       const status = await cancel(buildPath(providerId))

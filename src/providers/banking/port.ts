@@ -211,6 +211,11 @@ export interface BankingProvider {
    */
   cancelPayout(providerId: string): Promise<void>
   /**
+   * Asks the bank to send back what it has paid; its state tells what became of it. Safe to repeat.
+   * @returns false when it refuses. Throws Failure `provider_unavailable`. Null: the provider takes no such requests.
+   */
+  readonly requestReturn: ((providerId: string) => Promise<boolean>) | null
+  /**
    * Sandbox only: reports the outcome of a payout by webhook, as the bank would. Null for other adapters.
    */
   readonly playPayout:
@@ -239,4 +244,5 @@ export type BankPayouts = Pick<
   | 'findPayout'
   | 'awaitsFunds'
   | 'cancelPayout'
+  | 'requestReturn'
 >

@@ -70,6 +70,8 @@ export function createSandboxPayouts({ rates }: { rates: Rates }): BankPayouts {
     // A state follows from the age, funded or not.
     awaitsFunds: () => true,
     cancelPayout: async () => {},
+    // POST /sandbox/recourse decides.
+    requestReturn: async () => true,
   }
 }
 

@@ -11,6 +11,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import type {
   CardAnswer,
   CardAuthorization,
+  CardDispute,
   CardEvent,
   CardMessage,
   CardReason,
@@ -73,6 +74,26 @@ const transaction = z.object({
     .max(1000),
 })
 
+/** @see https://docs.lithic.com/reference/getdispute */
+export const disputeObject = z.object({
+  token,
+  transaction_token: token,
+  status: z.enum([
+    'NEW',
+    'PENDING_CUSTOMER',
+    'SUBMITTED',
+    'REPRESENTMENT',
+    'PREARBITRATION',
+    'ARBITRATION',
+    'CASE_WON',
+    'CASE_CLOSED',
+  ]),
+  amount: cents.nonnegative(),
+  resolution_amount: cents.nonnegative().nullish(),
+})
+
+const disputeUpdate = disputeObject.extend({ event_type: z.literal('dispute.updated') })
+
 // Built once: building and compiling a schema takes longer than the rest of a decision's own work.
 const typed = z.object({ event_type: z.string().min(1).max(100) })
 const authorizationTyped = z.object({ event_type: authorization.shape.event_type })
@@ -88,7 +109,32 @@ export function readMessage(message: unknown): CardMessage {
   if (!type.success) throw unreadable(type.error)
   if (type.data.event_type === authorization.shape.event_type.value) return parseAuthorization(message)
   if (type.data.event_type === transaction.shape.event_type.value) return parseTransaction(message)
+  if (type.data.event_type === disputeUpdate.shape.event_type.value) return parseDispute(message)
   return { kind: 'other', type: type.data.event_type }
+}
+
+function parseDispute(message: unknown): CardDispute {
+  const parsed = disputeUpdate.safeParse(message)
+  if (!parsed.success) throw unreadable(parsed.error)
+  return toDispute(parsed.data)
+}
+
+/** Every state before the end is open: a credit on the way is none yet. */
+export function toDispute({
+  token,
+  transaction_token: transactionToken,
+  status,
+  amount,
+  resolution_amount: resolved,
+}: z.output<typeof disputeObject>): CardDispute {
+  const isWon = status === 'CASE_WON'
+  return {
+    kind: 'dispute',
+    token,
+    transactionToken,
+    status: isWon ? 'won' : status === 'CASE_CLOSED' ? 'lost' : 'open',
+    units: isWon ? BigInt(resolved ?? amount) : 0n,
+  }
 }
 
 function parseAuthorization(message: unknown): CardAuthorization {

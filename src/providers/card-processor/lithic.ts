@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Log } from '../../core/base/log.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { callProvider } from '../http-client.ts'
+import { disputeAtLithic, expireAuthorization } from './lithic-disputes.ts'
 import { buildAnswer, readMessage } from './lithic-messages.ts'
 import type { CardProcessor, SingleUseOrder } from './port.ts'
 import { verifyCardWebhook, type WebhookSecrets } from './webhook-secrets.ts'
@@ -138,6 +139,9 @@ export function createLithicProcessor({
         })
       return { kind: 'embedded', url: embedUrl({ url, apiKey }, { token, expiresAt }) }
     },
+    expire: apiKey === null ? null : (transaction) => expireAuthorization({ url, apiKey }, transaction),
+    dispute: apiKey === null ? null : (request) => disputeAtLithic({ url, apiKey }, request),
+    playDispute: null,
     play: null,
   }
 }

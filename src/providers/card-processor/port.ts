@@ -48,10 +48,40 @@ export interface CardTransaction {
   readonly events: readonly CardEvent[]
 }
 
+/**
+ * The state of a dispute. `won`: the processor gives money back. `lost`: it is closed without, also after it was won.
+ * @property units cents that are given back; 0n unless it is won.
+ */
+export interface CardDispute {
+  readonly kind: 'dispute'
+  readonly token: string
+  /** The disputed transaction. */
+  readonly transactionToken: string
+  readonly status: 'open' | 'won' | 'lost'
+  readonly units: bigint
+}
+
+/** A dispute to open. @property units cents. @property evidence a PDF. */
+export interface DisputeRequest {
+  readonly transactionToken: string
+  readonly units: bigint
+  readonly reason:
+    | 'not_delivered'
+    | 'not_as_described'
+    | 'duplicate'
+    | 'fraudulent'
+    | 'canceled'
+    | 'wrong_amount'
+  readonly note: string | null
+  readonly filedAt: Date
+  readonly evidence: { readonly filename: string; readonly content: Uint8Array }
+}
+
 /** A parsed webhook. `other`: an unsupported message, which is ignored. */
 export type CardMessage =
   | CardAuthorization
   | CardTransaction
+  | CardDispute
   | { readonly kind: 'other'; readonly type: string }
 
 /** Reasons for approving or declining a purchase. */
@@ -178,6 +208,20 @@ export interface CardProcessor {
     | null
   /** @throws Failure `provider_unavailable`. */
   reveal(card: RevealedCard, expiresAt: Date): CardReveal
+  /**
+   * Asks the processor to give up an authorization that has not cleared. Safe to repeat; its transaction tells what became of it.
+   * @returns false when the processor refuses. Throws Failure `provider_unavailable`. Null: it cannot be asked.
+   */
+  readonly expire:
+    | ((transaction: { readonly token: string; readonly cardToken: string }) => Promise<boolean>)
+    | null
+  /**
+   * Opens a dispute with its evidence, or finds the one that the transaction has. Safe to repeat.
+   * @returns null when the processor refuses. Throws Failure `provider_unavailable`. Null: it takes none.
+   */
+  readonly dispute: ((request: DisputeRequest) => Promise<CardDispute | null>) | null
+  /** Sandbox only: sends the webhook of a dispute. Null for other adapters. */
+  readonly playDispute: ((dispute: Omit<CardDispute, 'kind'>) => Promise<void>) | null
   /** Sandbox only: sends the webhooks of a purchase, as the network would. Null for other adapters. */
   readonly play: ((purchase: SimulatedPurchase) => Promise<SimulatedPurchaseOutcome>) | null
 }

@@ -79,6 +79,28 @@ export function createSandboxProcessor({
     setStatus: async () => {},
     readCredential: async (card) => sandboxNumber(dataKey, card),
     reveal: (card) => ({ kind: 'shown', ...sandboxNumber(dataKey, card) }),
+    expire: async ({ token, cardToken }) => {
+      const status = 'EXPIRED'
+      await send({ event_type: 'card_transaction.updated', token, card_token: cardToken, status, events: [] })
+      return true
+    },
+    dispute: async ({ transactionToken }) => ({
+      kind: 'dispute',
+      token: `dispute-${transactionToken}`,
+      transactionToken,
+      status: 'open',
+      units: 0n,
+    }),
+    playDispute: async ({ token, transactionToken, status, units }) => {
+      await send({
+        event_type: 'dispute.updated',
+        token,
+        transaction_token: transactionToken,
+        status: { open: 'SUBMITTED', won: 'CASE_WON', lost: 'CASE_CLOSED' }[status],
+        amount: Number(units),
+        resolution_amount: Number(units),
+      })
+    },
     play: async (purchase) => {
       const event = newId('evt', clock())
       const token = purchase.raises ?? event

@@ -81,12 +81,17 @@ export const payoutView = z.strictObject({
   reference: untrustedTextOrNull('Reference that the recipient sees; null if there is none.'),
   memo: untrustedTextOrNull('Memo of the payer; null without one.'),
   reason: z.string().nullable().describe('Machine-readable reason of a failure; null without one.'),
+  recourseId: z.string().nullable().describe('`rec_…`: its recourse; null without one.'),
   createdAt: z.string().describe('When it was requested, ISO 8601 UTC.'),
   updatedAt: z.string().describe('When its state last changed, ISO 8601 UTC.'),
 })
 payoutView.register(z.globalRegistry, { id: 'Payout' })
 
-export function viewPayout(payout: Payout, memo: string | null): z.input<typeof payoutView> {
+export function viewPayout(
+  payout: Payout,
+  memo: string | null,
+  recourseId: string | null = null,
+): z.input<typeof payoutView> {
   const { id, status, recipientId, money, fee, currency, recipientUnits, rate, decisionId } = payout
   return {
     id,
@@ -103,6 +108,7 @@ export function viewPayout(payout: Payout, memo: string | null): z.input<typeof 
     reference: payout.reference,
     memo,
     reason: payout.reason,
+    recourseId,
     createdAt: payout.createdAt.toISOString(),
     updatedAt: payout.updatedAt.toISOString(),
   }

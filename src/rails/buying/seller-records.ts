@@ -29,11 +29,12 @@ export interface SellerRecord {
   readonly lastAt: Date
   readonly priceChanges: number
   readonly payeeChanges: number
+  readonly refunded: number
 }
 
 const records: Statement = {
   name: 'seller_records',
-  text: `select seller, is_shared, purchases, delivered, undelivered, median_ms, last_at, price_changes, payee_changes
+  text: `select seller, is_shared, purchases, delivered, undelivered, median_ms, last_at, price_changes, payee_changes, refunded
     from seller_records($1, $2)`,
 }
 
@@ -47,6 +48,7 @@ const recordRow = z.object({
   last_at: z.date(),
   price_changes: z.bigint(),
   payee_changes: z.bigint(),
+  refunded: z.bigint(),
 })
 
 export async function findSellerRecords(
@@ -69,6 +71,7 @@ export async function findSellerRecords(
           lastAt: row.last_at,
           priceChanges: Number(row.price_changes),
           payeeChanges: Number(row.payee_changes),
+          refunded: Number(row.refunded),
         },
       ]),
   )

@@ -50,6 +50,8 @@ export const purchaseView = z.strictObject({
   scheme: z.enum(schemes).describe('`upto`: `price` is the maximum that was reserved.'),
   price: z.string().describe('Agreed price in the asset.'),
   failure: untrustedTextOrNull('As `lastFailure`.'),
+  recourseId: z.string().nullable().describe('`rec_…`: its recourse; null without one.'),
+  refunded: z.string().describe('What the seller sent back.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
 })
 purchaseView.register(z.globalRegistry, { id: 'Purchase' })
@@ -134,7 +136,16 @@ export function toStatus({ state, delivered_at: deliveredAt }: Pick<Purchase, 's
   return state === 'settled' ? 'undelivered' : 'failed'
 }
 
-export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
+/** What came back of a purchase. @property refunded smallest units. */
+export interface ReturnedPart {
+  readonly recourseId: string
+  readonly refunded: bigint
+}
+
+export function viewPurchase(
+  purchase: Purchase,
+  returned: ReturnedPart | undefined,
+): z.input<typeof purchaseView> {
   const { asset } = parseKind(purchase)
   return {
     ...viewShared(purchase),
@@ -145,6 +156,8 @@ export function viewPurchase(purchase: Purchase): z.input<typeof purchaseView> {
     scheme: purchase.scheme,
     price: toDecimal({ asset, units: purchase.units }),
     failure: purchase.delivered_at === null ? purchase.failure : null,
+    recourseId: returned?.recourseId ?? null,
+    refunded: toDecimal({ asset, units: returned?.refunded ?? 0n }),
     createdAt: purchase.created_at.toISOString(),
   }
 }

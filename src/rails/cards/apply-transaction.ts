@@ -146,20 +146,32 @@ export async function reverseIncrement(
   return true
 }
 
-async function apply(
-  { database, newId, vouch }: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
-  change: {
-    readonly event: string
-    readonly token: string
-    readonly kind: string
-    readonly units: bigint
-    readonly status: string | null
-    readonly fundings: readonly Source[]
-    readonly at: Date
-  },
+interface Change {
+  readonly event: string
+  readonly token: string
+  readonly kind: string
+  readonly units: bigint
+  readonly status: string | null
+  readonly fundings: readonly Source[]
+  readonly at: Date
+}
+
+/** Applies a change in a transaction of its own. */
+function apply(
+  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
+  change: Change,
+): Promise<Row> {
+  return parts.database.transaction((connection) => applyChange(parts, connection, change))
+}
+
+/** Within a transaction, because a settlement whose decision is not authenticated is never sent. */
+async function applyChange(
+  { newId, vouch }: Pick<CardTransactionDependencies, 'newId' | 'vouch'>,
+  connection: Connection,
+  change: Change,
 ): Promise<Row> {
   const { fundings, at } = change
-  const values = [
+  const row = await callForRow<Row>(connection, statement, [
     change.event,
     change.token,
     change.kind,
@@ -170,13 +182,33 @@ async function apply(
     fundings.map(({ asset }) => asset),
     fundings.map(({ rate }) => rate.toString()),
     Array.from({ length: MAX_SETTLEMENTS }, () => newId('dec', at)),
-  ]
-  // In one transaction, because a settlement whose decision is not authenticated is never sent.
-  return database.transaction(async (connection) => {
-    const row = await callForRow<Row>(connection, statement, values)
-    await vouch(connection, row.made)
-    return row
-  })
+  ])
+  await vouch(connection, row.made)
+  return row
+}
+
+/** Sources from which a refund is taken back: cash first. */
+export async function findReversalSources(
+  { database, rates, clock, chain, settings }: CardTransactionDependencies,
+  cardToken: string,
+): Promise<readonly Source[]> {
+  const card = await findJudgedCard(database, cardToken)
+  return card === undefined
+    ? []
+    : clearingSources(cashFirst(card.priority), {
+        table: await rates.latest(clock()),
+        chain: chain.name,
+        spreadBps: settings.cardSpreadBps,
+      })
+}
+
+/** Applies an event that is no part of the network's transaction, in the caller's transaction. @param fundings what pays for a reversal. */
+export function applyEvent(
+  parts: Pick<CardTransactionDependencies, 'newId' | 'vouch'>,
+  connection: Connection,
+  change: Omit<Change, 'status' | 'kind'> & { readonly kind: CardEvent['kind'] },
+): Promise<Pick<Row, 'verdict'>> {
+  return applyChange(parts, connection, { ...change, status: null })
 }
 
 /** Finds the card of a transaction; undefined when the transaction is unknown. */

@@ -33,6 +33,7 @@ export const transactionView = z.strictObject({
     .string()
     .nullable()
     .describe('`dec_…`: the spend decision; null when a control of the card declined it.'),
+  recourseId: z.string().nullable().describe('`rec_…`: its recourse; null without one.'),
   createdAt: z.string().describe('When it was requested, ISO 8601 UTC.'),
 })
 transactionView.register(z.globalRegistry, { id: 'CardTransaction' })
@@ -43,11 +44,11 @@ const about = z.object({
   channel: z.string().nullable().catch(null),
 })
 
-/** Lists a card's transactions, newest first: one more than the page's limit. */
+/** Lists a card's transactions, newest first: one more than the page's limit. Their recourse is kept elsewhere. */
 export async function listTransactions(
   database: Connection,
   { cardId, page }: { cardId: string; page: Page },
-): Promise<z.output<typeof transactionView>[]> {
+): Promise<Omit<z.output<typeof transactionView>, 'recourseId'>[]> {
   const query = database.kysely
     .selectFrom('card_authorization')
     .selectAll()

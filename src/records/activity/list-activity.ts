@@ -68,6 +68,10 @@ export const activityEntry = z.strictObject({
       id: z.string().describe('Its id.'),
     })
     .describe('Object of the entry.'),
+  refundOf: z
+    .strictObject({ kind: z.string().describe('Its kind.'), id: z.string().describe('Its id.') })
+    .nullable()
+    .describe('Payment that this returns; null for other money.'),
   task: untrustedTextOrNull('Label of its task.'),
   memo: untrustedTextOrNull('Purpose, memo, reference or reason.'),
   transactionHash: z.string().nullable().describe('Hash on the chain, if there is one.'),
@@ -95,6 +99,8 @@ interface Row {
   readonly memo: string | null
   readonly at: Date
   readonly task: string | null
+  readonly refund_kind: string | null
+  readonly refund_id: string | null
 }
 
 /**
@@ -108,7 +114,9 @@ const statement: Statement = {
   text: `
     select id, kind, direction, status, asset, units, asked_units, facts ->> 'amount' as asked,
       (facts ->> 'usdMicros')::bigint as micros, counterparty, transaction_hash, key_id, decision_id, object_kind, object_id,
-      coalesce(memo, note) as memo, at, (select d.facts ->> 'task' from decision d where d.id = entry.decision_id) as task
+      coalesce(memo, note) as memo, at, (select d.facts ->> 'task' from decision d where d.id = entry.decision_id) as task,
+      (select f.object_kind from refund f where f.entry_id = entry.id) as refund_kind,
+      (select f.object_id from refund f where f.entry_id = entry.id) as refund_id
     from (
       select t.id, case d.operation when 'x402.fx' then 'purchase' else 'transfer' end as kind, 'out' as direction,
         case t.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end as status,
@@ -338,6 +346,10 @@ function toEntry(row: Row, table: RateTable): ActivityEntry {
     agentId: row.key_id,
     decisionId: row.decision_id,
     object: { kind: row.object_kind, id: row.object_id },
+    refundOf:
+      row.refund_kind === null || row.refund_id === null
+        ? null
+        : { kind: row.refund_kind, id: row.refund_id },
     task: row.task,
     memo: row.memo,
     transactionHash: row.transaction_hash,

@@ -230,6 +230,44 @@ const groups = [
   },
   {
     about: {
+      'recourse.opened': 'Somebody asks for the money of a payment back.',
+      'recourse.step': 'A way to get money back was tried, or money came back.',
+      'recourse.recovered': 'The money is back, a part of it, or what was bought.',
+      'recourse.refused': 'The payee refused, or the payment cannot be taken back.',
+      'recourse.expired': 'The money did not come back in time.',
+    },
+    data: z.strictObject({
+      decisionId: decisionId.nullable(),
+      status: z
+        .enum(['open', 'recovered', 'partly_recovered', 'refused', 'expired', 'impossible'])
+        .describe('Status of the recourse.'),
+      route: z.string().describe('Way that was tried last.'),
+      asset,
+      claimedAmount: z.string().describe('Amount to get back, decimal string.'),
+      recoveredAmount: z.string().describe('What is back, decimal string.'),
+      isDelivered: z.boolean().describe('True if what was bought came after all.'),
+      action: z.string().nullable().describe('Latest step; `refund`: money arrived.'),
+      outcome: z.string().nullable().describe('Outcome of that step.'),
+      refundOf: z
+        .strictObject({ kind: z.string().describe('Its kind.'), id: z.string().describe('Its id.') })
+        .describe('The payment.'),
+    }),
+    object: 'recourse',
+    example: {
+      decisionId: dec,
+      status: 'recovered',
+      route: 'refund_request',
+      asset: 'USDC',
+      claimedAmount: '0.01',
+      recoveredAmount: '0.01',
+      isDelivered: false,
+      action: 'refund',
+      outcome: 'done',
+      refundOf: { kind: 'purchase', id: 'buy_01kah4c2wvf3et8g4r7s1n5m9q' },
+    },
+  },
+  {
+    about: {
       'payout.sent': 'A payout was sent to the bank.',
       'payout.paid': 'The bank paid a payout.',
       'payout.returned': 'A payout was returned or never left; its money is available again.',

@@ -3,7 +3,9 @@
  * and include liars, so that a buyer can be tried. They do not exist in production. `src/server/http/sandbox-sellers` serves
  * them.
  */
-import { keccak256, slice, stringToHex } from 'viem'
+import { keccak256, slice, stringToHex, toHex } from 'viem'
+import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
+import { derivedSeed } from '../../core/base/seal.ts'
 import type { Address } from '../../providers/chain/port.ts'
 
 export const SELLERS_PATH = '/sandbox/sellers'
@@ -79,12 +81,35 @@ export const sandboxSellers = [
   { ...dishonest, name: 'settles-late', about: 'Answers 504 and takes the payment some seconds later.' },
   { ...dishonest, name: 'hangs-up', about: 'Takes the payment and closes the connection.' },
   { ...dishonest, name: 'other-resource', about: 'Charges for a resource of another origin.' },
+  { ...dishonest, name: 'refunds', about: 'Takes the payment, delivers nothing, and refunds when asked.' },
+  {
+    ...dishonest,
+    name: 'refuses-refund',
+    about: 'Takes the payment, delivers nothing, and refuses refunds.',
+  },
 ] as const satisfies readonly SandboxSeller[]
 
 export type SellerName = (typeof sandboxSellers)[number]['name']
 
 export function sellerUrl(origin: string, { name }: Pick<SandboxSeller, 'name'>): string {
   return `${origin}${SELLERS_PATH}/${name}`
+}
+
+/** Sellers that say where refunds are asked for. */
+export const refundSellers = ['refunds', 'refuses-refund'] as const satisfies readonly SellerName[]
+
+export function takesRefundRequests(name: SellerName): boolean {
+  return refundSellers.some((one) => one === name)
+}
+
+/** Path at which a seller takes requests for refunds. */
+export function refundPath(name: SellerName): string {
+  return `${SELLERS_PATH}/${name}/refund`
+}
+
+/** The account of a seller that can pay back. */
+export function sellerAccount(dataKey: Uint8Array, name: SellerName): LocalAccount {
+  return privateKeyToAccount(toHex(derivedSeed(dataKey, `sandbox seller ${name}`)))
 }
 
 /** The address that receives a seller's payments. Its key is unknown, so the money is gone. */

@@ -33,6 +33,7 @@ import { settlePayments } from './settle-payments.ts'
 import { settlePayouts } from './settle-payouts.ts'
 import { settlePending } from './settle-pending.ts'
 import { settlePurchases } from './settle-purchases.ts'
+import { settleRecourse } from './settle-recourse.ts'
 import { settleRelays } from './settle-relays.ts'
 import { settleReviews } from './settle-reviews.ts'
 import { sweep } from './sweep.ts'
@@ -75,6 +76,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },
   { name: 'settle-purchases', everyMs: 1_000, round: settlePurchases },
   { name: 'close-channels', everyMs: 2_000, round: closeChannels },
+  { name: 'settle-recourse', everyMs: 1_000, round: settleRecourse },
   { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
   { name: 'settle-payouts', everyMs: 1_000, round: settlePayouts },
   { name: 'settle-cards', everyMs: 1_000, round: settleCards },

@@ -158,6 +158,7 @@ onBothEngines('what was used', (database) => {
           day: { maxMicros, usedMicros, resetsAt },
           week: { ...free, maxMicros: 9n },
           month: free,
+          refundsRefill: true,
         }),
       )
     const end = { resetsAt: '2026-11-21T00:00:00.000Z' }
@@ -165,6 +166,7 @@ onBothEngines('what was used', (database) => {
       dailyBudget: { max: '5' },
       weeklyBudget: { max: '0.000009' },
       monthlyBudget: null,
+      refundsRefill: true,
       used: '3.5',
       remaining: '1.5',
       ...end,

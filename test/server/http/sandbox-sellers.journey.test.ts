@@ -61,10 +61,10 @@ describe.runIf(hasAnvil())('the sellers of the sandbox', () => {
     return { account, spent, pay: (protocol: string) => fetches[protocol] ?? fetch }
   }
 
-  it('are twenty, listed with their URLs', async () => {
+  it('are twenty-two, listed with their URLs', async () => {
     const { sellers } = JSON.parse(await (await fetch(`${gateway.origin}/sandbox/sellers`)).text())
-    expect(sellers).toHaveLength(20)
-    expect(new Set(sellers.map(({ name }: { name: string }) => name)).size).toBe(20)
+    expect(sellers).toHaveLength(22)
+    expect(new Set(sellers.map(({ name }: { name: string }) => name)).size).toBe(22)
     expect(sellers[0]).toEqual({
       name: 'weather',
       url: buildUrl('weather'),

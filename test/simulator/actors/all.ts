@@ -10,6 +10,7 @@ import { faults } from './operator.ts'
 import { owners } from './owners.ts'
 import { payers } from './payers.ts'
 import { processor } from './processor.ts'
+import { refundingSellers } from './refunding-sellers.ts'
 import { sellers } from './sellers.ts'
 
 export const kinds: readonly Kind[] = [
@@ -22,6 +23,7 @@ export const kinds: readonly Kind[] = [
   ...processor,
   ...sellers,
   ...meteredSellers,
+  ...refundingSellers,
   ...bank,
   ...attackers,
   ...faults,

@@ -11,6 +11,7 @@ import { nothingHeld } from './nothing-held.ts'
 import { ownerCapsKept } from './owner-caps-kept.ts'
 import { payersServed } from './payers-served.ts'
 import { pricesAccepted } from './prices-accepted.ts'
+import { refundsProved } from './refunds-proved.ts'
 import { transfersOnce } from './transfers-once.ts'
 import { walletsCovered } from './wallets-covered.ts'
 
@@ -26,6 +27,7 @@ export const invariants: readonly Invariant[] = [
   payersServed,
   channelsCharged,
   pricesAccepted,
+  refundsProved,
   depositsBooked,
   clearingsPaidOnce,
   decisionsSealed,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { REFUNDING_SELLER } from '../actors/refunding-sellers.ts'
 import { MOST, SELLER } from '../actors/sellers.ts'
 import type { Invariant } from './invariant.ts'
 
@@ -8,7 +9,7 @@ export const pricesAccepted: Invariant = {
   check: async ({ world }) => {
     const { rows } = await sql<{ line: string }>`
       select concat_ws(' ', id, url, state, units, pay_to) as line from purchase
-      where units > ${MOST} or lower(pay_to) <> lower(${SELLER}) order by id`.execute(
+      where units > ${MOST} or lower(pay_to) not in (lower(${SELLER}), lower(${REFUNDING_SELLER})) order by id`.execute(
       world.database.books.kysely,
     )
     return rows.map(({ line }) => line)

@@ -124,4 +124,16 @@ export const purchaseMutants: readonly Mutant[] = [
     ],
     kinds: ['channel sale'],
   },
+  {
+    name: 'refund-of-strangers',
+    attack: 'Money that anybody sends counts as a refund: an agent fills its budget again with its own.',
+    edits: [
+      {
+        file: 'src/rails/buying/find-returns.ts',
+        text: 'log.from.toLowerCase() === payee.toLowerCase() &&',
+        by: '',
+      },
+    ],
+    kinds: ['recourse'],
+  },
 ]

@@ -18,12 +18,19 @@ const caps = z.strictObject({
   dailyBudget: cap.describe('Cap of a UTC day; null removes it.'),
   weeklyBudget: cap.optional().describe('Cap of an ISO week (UTC); null removes it. Absent: unchanged.'),
   monthlyBudget: cap.optional().describe('Cap of a UTC month; null removes it. Absent: unchanged.'),
+  refundsRefill: z
+    .boolean()
+    .optional()
+    .describe(
+      'True: money that comes back returns to the budgets that it was spent from. Default at first: true. Absent: unchanged.',
+    ),
 })
 
 const directions: Directions<z.output<typeof caps>> = {
   dailyBudget: { max: 'higher' },
   weeklyBudget: { max: 'higher' },
   monthlyBudget: { max: 'higher' },
+  refundsRefill: 'on',
 }
 
 export default defineTool({
@@ -42,7 +49,7 @@ export default defineTool({
   output: ownerCapView,
   failures: ['step_up_required', 'mfa_enrollment_required'],
   example: { dailyBudget: { max: '100' } },
-  run: async (context, { dailyBudget, weeklyBudget, monthlyBudget }) => {
+  run: async (context, { dailyBudget, weeklyBudget, monthlyBudget, ...input }) => {
     const { database, now } = context
     const accountId = requirePerson(context).account.id
     const before = await readOwnerCap(database, { accountId, isLocked: true, now })
@@ -52,15 +59,21 @@ export default defineTool({
       month: monthlyBudget === undefined ? before.month.maxMicros : toMicros(monthlyBudget),
     }
     const present = { day: before.day.maxMicros, week: before.week.maxMicros, month: before.month.maxMicros }
-    requireProofToLoosen(context, looserMembers(directions, viewCaps(present), viewCaps(next)))
-    await setOwnerCap(database, { accountId, caps: next })
+    const { refundsRefill = before.refundsRefill } = input
+    const [former, latter] = [
+      { ...viewCaps(present), refundsRefill: before.refundsRefill },
+      { ...viewCaps(next), refundsRefill },
+    ]
+    requireProofToLoosen(context, looserMembers(directions, former, latter))
+    await setOwnerCap(database, { accountId, caps: next, refundsRefill })
     await recordChange(context, {
       action: 'policy.owner_cap_set',
       object: { kind: 'account', id: accountId },
-      before: toRecord(present),
-      after: toRecord(next),
+      before: { ...toRecord(present), refundsRefill: before.refundsRefill },
+      after: { ...toRecord(next), refundsRefill },
     })
     return viewOwnerCap({
+      refundsRefill,
       day: { ...before.day, maxMicros: next.day },
       week: { ...before.week, maxMicros: next.week },
       month: { ...before.month, maxMicros: next.month },

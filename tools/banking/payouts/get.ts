@@ -4,6 +4,7 @@ import { Failure } from '../../../src/core/failures/failure.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findPayout, payoutView, viewPayout } from '../../../src/rails/banking/payout.ts'
+import { findReturned } from '../../../src/records/recourse/store.ts'
 
 export default defineTool({
   name: 'banking.payouts.get',
@@ -25,6 +26,7 @@ export default defineTool({
     const payout = await findPayout(context, { accountId: caller.account.id, keyId, id })
     if (payout === undefined) throw new Failure('not_found', 'You have no such payout.')
     const memos = await findMemos(context.database, [payout.decisionId])
-    return viewPayout(payout, memos.get(payout.decisionId) ?? null)
+    const returned = await findReturned(context.database, { kind: 'payout', ids: [id] })
+    return viewPayout(payout, memos.get(payout.decisionId) ?? null, returned.get(id)?.recourseId)
   },
 })

@@ -4,6 +4,7 @@ import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base
 import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { listPayouts, payoutView, viewPayout } from '../../../src/rails/banking/payout.ts'
+import { findReturned } from '../../../src/records/recourse/store.ts'
 
 export default defineTool({
   name: 'banking.payouts.list',
@@ -32,6 +33,11 @@ export default defineTool({
       context.database,
       rows.map(({ decisionId }) => decisionId),
     )
-    return { payouts: rows.map((row) => viewPayout(row, memos.get(row.decisionId) ?? null)), nextCursor }
+    const ids = rows.map(({ id }) => id)
+    const returned = await findReturned(context.database, { kind: 'payout', ids })
+    const payouts = rows.map((row) =>
+      viewPayout(row, memos.get(row.decisionId) ?? null, returned.get(row.id)?.recourseId),
+    )
+    return { payouts, nextCursor }
   },
 })

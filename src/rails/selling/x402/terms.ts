@@ -37,6 +37,8 @@ export interface Terms {
   readonly description: string
   /** Media type of what is sold. */
   readonly mimeType: string
+  /** Where refunds are asked for; absent: nowhere. */
+  readonly refundUrl?: string
 }
 
 /** @property origin configured public origin, such as `http://127.0.0.1:8787`. */
@@ -104,7 +106,7 @@ export function requirementV1(terms: Terms) {
 }
 
 /** v2 clients send this requirement back. @see https://github.com/coinbase/x402/tree/main/specs */
-export function requirementV2({ network, asset, payTo, units }: Terms) {
+export function requirementV2({ network, asset, payTo, units, refundUrl }: Terms) {
   return {
     scheme: 'exact',
     network: network.v2,
@@ -112,7 +114,7 @@ export function requirementV2({ network, asset, payTo, units }: Terms) {
     asset,
     payTo,
     maxTimeoutSeconds: TIMEOUT_SECONDS,
-    extra: { ...network.domain },
+    extra: { ...network.domain, ...(refundUrl === undefined ? {} : { refundUrl }) },
   }
 }
 

@@ -9,6 +9,7 @@ const groups = [
   ['Purchases', '/api/purchases', 'Buying from any URL that is sold by x402 or MPP.'],
   ['Purchases', '/api/sellers', ''],
   ['Purchases', '/api/channels', ''],
+  ['Recourse', '/api/recourse', 'Getting the money of a payment back, on every rail.'],
   ['Cards', '/api/cards', 'Virtual cards, their limits and their purchases.'],
   ['Banking', '/api/banking', 'Virtual bank accounts that receive money.'],
   ['Investing', '/api/investing', 'Fractional orders, holdings and dividends.'],

@@ -84,6 +84,8 @@ export const conducts: Partial<Record<SellerName, Conduct>> = {
     visit.later(LATE_MS, () => visit.take(visit.terms))
     return buildFailedResponse(504)
   },
+  refunds: sell(() => buildFailedResponse(500)),
+  'refuses-refund': sell(() => buildFailedResponse(500)),
   'hangs-up': sell(({ hangUp }) => hangUp()),
   'other-resource': sell(
     (visit, paid) => visit.deliver(paid),

@@ -11,11 +11,15 @@ import { createChallenge } from '../../../rails/selling/x402/challenge.ts'
 import { decodePayment } from '../../../rails/selling/x402/payment.ts'
 import { buildTerms, type Terms, withPrice } from '../../../rails/selling/x402/terms.ts'
 import {
+  refundPath,
+  refundSellers,
   type SandboxSeller,
   SELLERS_PATH,
   type SellerName,
   sandboxSellers,
+  sellerAccount,
   sellerAddress,
+  takesRefundRequests,
 } from '../../../sandbox/sellers/sellers.ts'
 import { type SignedTransfer, takePayment } from '../../../sandbox/sellers/take-payment.ts'
 import { MAX_BODY_BYTES } from '../problem.ts'
@@ -25,6 +29,7 @@ import { readSentPayment } from '../x402.ts'
 import { conducts, sellHonestly } from './conduct.ts'
 import { makeGoods, orderedWords } from './goods.ts'
 import { mppChallenge, mppPayment, mppReceipt } from './mpp.ts'
+import { takeRefundRequest } from './refund.ts'
 import { parseSignedTransfer } from './signed-transfer.ts'
 
 type Seller = SandboxSeller & { readonly name: SellerName }
@@ -49,6 +54,13 @@ export function routeSandboxSellers(
     c.set('body', await readBody(c, MAX_BODY_BYTES))
     return seller.protocol === 'free' ? makeGoods(seller.name, c) : serve(services, seller, c)
   })
+  for (const name of refundSellers)
+    app.post(refundPath(name), async (c) => {
+      refuseQueryCredentials(readRawTarget(c))
+      requirePlainRequest(c)
+      requireOwnHost(c)
+      return takeRefundRequest(services, name, await readBody(c, MAX_BODY_BYTES))
+    })
 }
 
 function serve(services: Services, seller: Seller, c: HttpContext): Promise<Response> {
@@ -84,14 +96,15 @@ function readMimeType(goods: Response): string {
 }
 
 function termsFor({ chain, settings }: Services, { name, price, about }: Seller, c: HttpContext): Terms {
-  const terms = buildTerms({
+  const built = buildTerms({
     chain,
-    payTo: sellerAddress(name),
+    payTo: takesRefundRequests(name) ? sellerAccount(settings.dataKey, name).address : sellerAddress(name),
     price: toMoney('USDC', price),
     origin: settings.origin,
     path: `${SELLERS_PATH}/${name}`,
     description: about,
   })
+  const terms = takesRefundRequests(name) ? { ...built, refundUrl: refundPath(name) } : built
   return name === 'metered' ? withPrice(terms, terms.units * BigInt(orderedWords(c))) : terms
 }
 

@@ -5,6 +5,7 @@ import { parsePolicy } from '../../../kernel/gates/policy.ts'
 import { applyTransaction } from '../../../rails/cards/apply-transaction.ts'
 import { authorizeCard, createKnownCards } from '../../../rails/cards/authorize.ts'
 import { cardAuthorization } from '../../../rails/cards/card-authorization.ts'
+import { applyDispute } from '../../../rails/cards/disputes.ts'
 import { storeOutOfOrderMessage } from '../../../rails/cards/out-of-order-messages.ts'
 import { type HttpContext, parseJsonBody } from '../request.ts'
 import { recordWebhook } from './note.ts'
@@ -40,6 +41,9 @@ export function cardWebhook(services: Services): (c: HttpContext) => Promise<Res
           type: 'card_transaction.updated',
           at: now,
         })
+    } else if (message.kind === 'dispute') {
+      await applyDispute(services, message)
+      await recordWebhook(database, { provider: 'lithic', id: webhookId, type: 'dispute.updated', at: now })
     } else await recordWebhook(database, { provider: 'lithic', id: webhookId, type: message.type, at: now })
     return c.json({ received: true, eventId: webhookId })
   }

@@ -200,10 +200,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 414 KB, and 70 KB compressed', () => {
+  it('has at most 429 KB, and 72 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(414_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(70_000)
+    expect(text.length).toBeLessThan(429_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(72_000)
   })
 
   it('describes each operation beyond its summary', () => {

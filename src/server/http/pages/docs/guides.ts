@@ -25,6 +25,7 @@ export const guideGroups = [
     'Money',
     [
       ['purchases', 'Buying'],
+      ['recourse', 'Money back'],
       ['selling', 'Selling by x402'],
       ['cards', 'Cards and banking'],
       ['guide', 'People, compliance, investing'],

@@ -1,10 +1,10 @@
 -- Records of sellers over the latest 1000 paid purchases from each: those of all accounts once five stand behind them, else the
 -- account's own. A seller without either has no row. Changes are counted from one purchase to the next: of the price, those of one
--- resource in one asset.
+-- resource in one asset. A purchase is refunded if any of its money came back.
 create or replace function seller_records(p_account text, p_sellers text[])
 returns table (
   seller text, is_shared boolean, purchases bigint, delivered bigint, undelivered bigint, median_ms double precision,
-  last_at timestamptz, price_changes bigint, payee_changes bigint
+  last_at timestamptz, price_changes bigint, payee_changes bigint, refunded bigint
 ) language sql stable as $$
   select s.seller, r.*
   from unnest(p_sellers) as s (seller)
@@ -32,7 +32,8 @@ returns table (
     select (select is_shared from sharing), count(*), count(*) filter (where c.delivered_at is not null),
       count(*) filter (where c.delivered_at is null and c.failure_code is not null),
       percentile_cont(0.5) within group (order by extract(epoch from c.delivered_at - c.created_at) * 1000),
-      max(c.created_at), count(*) filter (where c.is_price_changed), count(*) filter (where c.is_payee_changed)
+      max(c.created_at), count(*) filter (where c.is_price_changed), count(*) filter (where c.is_payee_changed),
+      count(*) filter (where exists (select from refund f where f.object_kind = 'purchase' and f.object_id = c.id))
     from changes c
     having count(*) > 0
   ) r

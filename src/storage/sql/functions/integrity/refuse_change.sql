@@ -18,3 +18,11 @@ create or replace trigger append_only before delete or truncate on decision
   execute function refuse_change();
 create or replace trigger append_only_rows before update on decision for each row
 when (old.mac is not null or to_jsonb(old) - 'mac' <> to_jsonb(new) - 'mac') execute function refuse_change();
+
+-- A recourse that has ended never changes.
+create or replace trigger append_only before delete or truncate on recourse
+  execute function refuse_change();
+create or replace trigger append_only_rows before update on recourse for each row
+when (old.status <> 'open') execute function refuse_change();
+create or replace trigger append_only before delete or truncate on refund
+  execute function refuse_change();

@@ -1,0 +1,74 @@
+/**
+ * Money that a seller sent back, found by evidence: a deposit in the books whose `Transfer` log on the chain is from the payee to
+ * the purse that paid, or to its wallet. What a seller says finds nothing.
+ */
+import { available, pursePlace } from '../../books/ledger/accounts.ts'
+import type { Chain, Hex } from '../../providers/chain/port.ts'
+import type { Connection } from '../../storage/database.ts'
+import { findWallet } from '../wallets/store.ts'
+import { type Purchase, toHex } from './store.ts'
+
+/** @property movement the ledger's transaction. @property entryId its entry in the activity. @property units smallest units. */
+export interface ReturnedMoney {
+  readonly movement: string
+  readonly entryId: string
+  readonly units: bigint
+  readonly transactionHash: Hex
+}
+
+/** More deposits of one purse or wallet after a purchase are not looked at in one round. */
+const MAX_DEPOSITS = 200
+
+/**
+ * Finds deposits from the payee of a purchase since it was made, the oldest first. @param except movements that are known to return
+ * some payment.
+ * @throws when the chain cannot be read.
+ */
+export async function findReturns(
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'transaction'> },
+  purchase: Purchase,
+  except: readonly string[],
+): Promise<readonly ReturnedMoney[]> {
+  const { account_id: accountId, purse_id: purseId, pay_to: payee, payer, token, asset } = purchase
+  const wallet = await findWallet(database, accountId)
+  const receivers = new Set([payer.toLowerCase(), wallet?.toLowerCase()])
+  const deposits = await database.kysely
+    .selectFrom('posting')
+    .innerJoin('ledger_transaction', 'ledger_transaction.id', 'posting.transaction_id')
+    .select(['posting.transaction_id', 'posting.ordinal', 'posting.units', 'ledger_transaction.reference'])
+    .where('posting.destination', 'in', [
+      available(accountId, chain.name),
+      available(accountId, pursePlace(purseId)),
+    ])
+    .where('posting.asset', '=', asset)
+    .where('ledger_transaction.kind', '=', 'deposit')
+    .where('ledger_transaction.at', '>=', purchase.created_at)
+    .where(({ eb, not, val }) => not(eb('posting.transaction_id', '=', eb.fn.any(val([...except])))))
+    .orderBy('ledger_transaction.at')
+    .orderBy('posting.transaction_id')
+    .limit(MAX_DEPOSITS)
+    .execute()
+  const found: ReturnedMoney[] = []
+  for (const { transaction_id: movement, ordinal, units, reference } of deposits) {
+    const position = readPosition(movement)
+    if (position === null) continue
+    const transactionHash = toHex(reference)
+    const log = (await chain.transaction(transactionHash))?.transfers.find(
+      (transfer) => transfer.position === position,
+    )
+    const isReturn =
+      log !== undefined &&
+      log.from.toLowerCase() === payee.toLowerCase() &&
+      log.token.toLowerCase() === token.toLowerCase() &&
+      log.units === units &&
+      receivers.has(log.to.toLowerCase())
+    if (isReturn) found.push({ movement, entryId: `${movement}.${ordinal}`, units, transactionHash })
+  }
+  return found
+}
+
+/** Position of the log that a deposit on the chain is named for; null for any other deposit. */
+function readPosition(movement: string): number | null {
+  const position = /^deposit:.+:0x[0-9a-f]{64}:(\d+)$/.exec(movement)?.[1]
+  return position === undefined ? null : Number(position)
+}

@@ -1,0 +1,161 @@
+/** Payments whose money is asked back: who made them, what was paid, and whether the goods came. */
+
+import type { Scope } from '../../../policies/scopes.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { chargedUnits } from '../../rails/buying/store.ts'
+import type { Connection } from '../../storage/database.ts'
+import type { NewRecourse, RecourseKind, RecourseOwner, RecourseRoute } from './store.ts'
+
+/** Scope of a key that made such a payment. */
+export const scopeOfKind = {
+  purchase: 'purchases:pay',
+  card_transaction: 'cards:pay',
+  payout: 'banking:pay',
+  transfer: 'wallets:transfer',
+  swap: 'wallets:transfer',
+} as const satisfies Record<RecourseKind, Scope>
+
+/** @property route the first way that fits. @property daysLeft days until it is given up. */
+export type Payment = Pick<
+  NewRecourse,
+  'keyId' | 'decisionId' | 'asset' | 'claimed' | 'wasDelivered' | 'objectKind'
+> & { readonly route: RecourseRoute; readonly days: number }
+
+type FindPayment = (database: Connection, owner: RecourseOwner, id: string) => Promise<Payment | undefined>
+
+const DAYS = 7
+/** Networks decide disputes within months. */
+const CARD_DAYS = 180
+const BANK_DAYS = 30
+
+const finders: Readonly<Record<RecourseKind, FindPayment>> = {
+  purchase: async ({ kysely }, { accountId, keyId }, id) => {
+    const query = kysely
+      .selectFrom('purchase')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+    const purchase = await (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
+    if (purchase === undefined) return undefined
+    const wasDelivered = purchase.delivered_at !== null
+    const isVoid = purchase.state === 'failed'
+    // A payment that was signed and is void by now answers its recourse; one that never was signed took nothing.
+    if (isVoid && (purchase.valid_before === null || wasDelivered)) throw nothingPaid()
+    return {
+      objectKind: 'purchase',
+      keyId: purchase.key_id,
+      decisionId: purchase.decision_id,
+      asset: purchase.asset,
+      claimed: purchase.state === 'settled' ? chargedUnits(purchase) : purchase.units,
+      wasDelivered,
+      route: purchase.state === 'settled' ? 'present_again' : 'cancel_authorization',
+      days: DAYS,
+    }
+  },
+  card_transaction: async ({ kysely }, { accountId, keyId }, id) => {
+    const query = kysely
+      .selectFrom('card_authorization')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+      .where('is_reserve', '=', false)
+    const purchase = await (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
+    if (purchase === undefined) return undefined
+    const hasCleared = purchase.cleared > 0n
+    const claimed = hasCleared ? purchase.cleared - purchase.refunded : purchase.approved
+    if (!hasCleared && purchase.status !== 'pending') throw nothingPaid()
+    if (claimed <= 0n) throw hasCleared ? alreadyBack() : nothingPaid()
+    return {
+      objectKind: 'card_transaction',
+      keyId: purchase.key_id,
+      decisionId: purchase.decision_id,
+      asset: 'USD',
+      claimed,
+      // Goods of a card are not seen here: the reason says whether they came.
+      wasDelivered: false,
+      route: hasCleared ? 'card_dispute' : 'card_reversal',
+      days: CARD_DAYS,
+    }
+  },
+  payout: async ({ kysely }, { accountId, keyId }, id) => {
+    const query = kysely
+      .selectFrom('payout')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account_id', '=', accountId)
+    const payout = await (keyId === null ? query : query.where('key_id', '=', keyId)).executeTakeFirst()
+    if (payout === undefined) return undefined
+    if (payout.status === 'failed') throw nothingPaid()
+    if (payout.status === 'returned') throw alreadyBack()
+    return {
+      objectKind: 'payout',
+      keyId: payout.key_id,
+      decisionId: payout.decision_id,
+      asset: payout.asset,
+      claimed: payout.units,
+      wasDelivered: payout.status === 'paid',
+      route: 'bank_recall',
+      days: BANK_DAYS,
+    }
+  },
+  transfer: async ({ kysely }, { accountId, keyId }, id) => {
+    const query = kysely
+      .selectFrom('transfer')
+      .innerJoin('decision', 'decision.id', 'transfer.decision_id')
+      .select([
+        'transfer.state',
+        'transfer.token',
+        'transfer.units',
+        'transfer.decision_id',
+        'decision.key_id',
+      ])
+      .where('transfer.id', '=', id)
+      .where('transfer.account_id', '=', accountId)
+    const transfer = await (keyId === null
+      ? query
+      : query.where('decision.key_id', '=', keyId)
+    ).executeTakeFirst()
+    if (transfer === undefined) return undefined
+    if (transfer.state === 'failed') throw nothingPaid()
+    return {
+      objectKind: 'transfer',
+      keyId: transfer.key_id,
+      decisionId: transfer.decision_id,
+      asset: transfer.token,
+      claimed: transfer.units,
+      // Nobody can take it back, so that nobody need be asked.
+      wasDelivered: false,
+      route: 'none',
+      days: DAYS,
+    }
+  },
+  swap: async () => undefined,
+}
+
+/** Finds a payment as its payer may see it. @throws Failure `not_found`, `recourse_impossible`. */
+export async function findPayment(
+  database: Connection,
+  owner: RecourseOwner,
+  { kind, id }: { readonly kind: RecourseKind; readonly id: string },
+): Promise<Payment> {
+  const payment = await finders[kind](database, owner, id)
+  if (payment === undefined)
+    throw new Failure('not_found', `You have no such ${kind.replace('_', ' ')}.`, {
+      hint: 'GET /api/activity lists what was paid: `object` is its kind and id.',
+    })
+  return payment
+}
+
+function nothingPaid(): Failure {
+  return new Failure('recourse_impossible', 'Nothing was paid: the money is available.', {
+    reason: 'nothing_paid',
+    hint: 'There is nothing to get back.',
+  })
+}
+
+function alreadyBack(): Failure {
+  return new Failure('recourse_impossible', 'All of it has come back already.', {
+    reason: 'already_back',
+    hint: 'There is nothing to get back.',
+  })
+}
