@@ -95,6 +95,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'sandbox.outbox': sandbox,
   'sandbox.payouts': sandbox,
   'sandbox.prices': sandbox,
+  'sandbox.recourse': sandbox,
   'sandbox.sellers': sandbox,
   'security.journal.list': security,
   'security.lock': security,
