@@ -122,7 +122,7 @@ const operations = (
       weeklyBudget: [{ max: '100' }, null],
       'monthlyBudget.max': ['100', '100.01'],
       monthlyBudget: [{ max: '100' }, null],
-      refundsRefill: [true, false],
+      refundsRefill: [false, true],
     },
   },
   'auth.profile': { ids: {}, cases: { displayName: ['Ada', 'Ada Lovelace'] } },
