@@ -116,6 +116,7 @@ onBothEngines('what was used', (database) => {
       day: buildCap('day', null, 0n),
       week: buildCap('week', null, 0n),
       month: buildCap('month', null, 0n),
+      refundsRefill: true,
     })
     await spend(scene, 1_000_000n)
     await spend(other, 2_000_000n)
@@ -127,6 +128,7 @@ onBothEngines('what was used', (database) => {
       day: buildCap('day', 5_000_000n, 3_000_000n),
       week: buildCap('week', null, 7_000_000n),
       month: buildCap('month', 20_000_000n, 7_000_000n),
+      refundsRefill: true,
     })
     expect(await read(true)).toEqual(await read())
     expect(await reserveSpend(database(), buildSpend(scene, 2_000_001n))).toMatchObject({

@@ -62,6 +62,7 @@ onBothEngines('records of sellers', (database) => {
       purchases: 2,
       delivered: 1,
       undelivered: 1,
+      refunded: 0,
       medianMs: 200,
       lastAt: noon,
       priceChanges: 0,

@@ -32,6 +32,7 @@ onBothEngines('the owner’s caps over all keys', (database) => {
       remaining: '8',
       week: { ...unused, remaining: '20' },
       month: { ...unused, remaining: '50' },
+      refundsRefill: true,
     }
     expect((await owner.call(set, caps)).body).toEqual(shown)
     expect((await owner.call(get, {})).body).toEqual(shown)
