@@ -425,7 +425,12 @@ describe.each([
           ),
         ),
       )
-      const none = { dailyMaxMicros: null, weeklyMaxMicros: null, monthlyMaxMicros: null }
+      const none = {
+        dailyMaxMicros: null,
+        weeklyMaxMicros: null,
+        monthlyMaxMicros: null,
+        refundsRefill: true,
+      }
       for (const person of people) {
         const { entries } = await readJournal(person)
         const [one] = (await readJournal(person, '?limit=1')).entries
