@@ -99,8 +99,13 @@ describe('the metrics of a sandbox', () => {
     }
     await cost('/docs', 'gzip')
     const path = '/api/openapi.json'
-    const [plain, compressed] = [await cost(path, 'identity'), await cost(path, 'gzip')]
-    expect(compressed).toBeLessThan(plain)
+    // The gateway works in the background too: the least of three is what the pages cost.
+    const [plain, compressed]: [number[], number[]] = [[], []]
+    for (let times = 0; times < 3; times += 1) {
+      plain.push(await cost(path, 'identity'))
+      compressed.push(await cost(path, 'gzip'))
+    }
+    expect(Math.min(...compressed)).toBeLessThan(Math.min(...plain))
   }, 60_000)
 
   it('count card authorizations, with the reason of each decline', async () => {
