@@ -123,13 +123,13 @@ it('has denied calls and calls without money, which move nothing', async () => {
   expect(seen.entries).toEqual([])
 })
 
-it('is served as CSV, with the object in two columns', async () => {
+it('is served as CSV, with each object in two columns', async () => {
   const answer = await fetch(`${origin}/api/activity?kind=card`, {
     headers: { authorization: `Bearer ${guest.token}`, accept: 'text/csv' },
   })
   const [header, row] = (await answer.text()).split('\r\n')
   expect(header).toBe(
-    'id,at,kind,direction,status,amount,requested,asset,usd,counterparty,agentId,decisionId,object.kind,object.id,task,memo,transactionHash',
+    'id,at,kind,direction,status,amount,requested,asset,usd,counterparty,agentId,decisionId,object.kind,object.id,refundOf.kind,refundOf.id,task,memo,transactionHash',
   )
   expect(row).toContain(',card,out,failed,0,999999,USD,0,')
 })

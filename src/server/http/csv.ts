@@ -35,11 +35,12 @@ function formatCell(value: unknown): string {
   return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert
 }
 
-/** Column names: the members of a row in the tool's output schema; members of an object as `object.id`. */
+/** Column names: the members of a row in the tool's output schema; members of an object, nullable or not, as `object.id`. */
 function listColumns(output: unknown, list: string): string[] {
   const rows = readMember(readMember(readMember(output, 'properties'), list), 'items')
   return Object.entries(Object(readMember(rows, 'properties'))).flatMap(([name, schema]) => {
-    const members = Object.keys(Object(readMember(schema, 'properties')))
+    const shapes = [schema, ...toItems(readMember(schema, 'anyOf'))]
+    const members = shapes.flatMap((shape) => Object.keys(Object(readMember(shape, 'properties'))))
     return members.length === 0 ? [name] : members.map((member) => `${name}.${member}`)
   })
 }
