@@ -85,6 +85,28 @@ export function createCast(origin: string): Cast {
     }
   }
   const guest = () => newGuest(origin)
+  /** What random requests do not make: a purchase, and the recourse of a transfer, which ends at once. */
+  const buyAndAskBack = async (key: Credential) => {
+    const send = async (path: string, body: object) => {
+      const unsigned = { method: 'POST', target: path, headers: {}, body: JSON.stringify(body) }
+      const headers = {
+        ...(await key(unsigned)),
+        'content-type': 'application/json',
+        'idempotency-key': path,
+      }
+      const answer = await fetch(`${origin}${path}`, { method: 'POST', headers, body: unsigned.body })
+      const read = z.looseObject({}).parse(await answer.json())
+      if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(read)}`)
+      return read
+    }
+    await send('/api/purchases', { url: `${origin}/sandbox/sellers/weather`, maxAmount: '0.05' })
+    const destination = `0x${'3'.repeat(40)}`
+    const sent = await send('/api/wallets/transfer', { destination, amount: '1', signature: 'sandbox' })
+    await send('/api/recourse', {
+      object: { kind: 'transfer', id: sent.transferId },
+      reason: 'wrong_amount',
+    })
+  }
   const makers: Readonly<Record<string, () => Promise<Credential>>> = {
     anonymous: async () => async () => ({}),
     guest: async () => bearer((await guest()).token),
@@ -104,7 +126,11 @@ export function createCast(origin: string): Cast {
       const { token } = await guest()
       return async () => ({ cookie: `bursar_session=${token}`, origin: 'https://evil.example' })
     },
-    key: async () => newKey(await guest(), { scopes: allScopes, policy: wide }),
+    key: async () => {
+      const key = await newKey(await guest(), { scopes: allScopes, policy: wide })
+      await buyAndAskBack(key)
+      return key
+    },
     'tight key': async () => newKey(await guest(), { scopes: allScopes, policy: tight }),
     'bare key': async () => newKey(await guest(), { scopes: [] }),
     agent: async () => newSigner(await guest(), { scopes: allScopes, policy: wide }),
