@@ -35,6 +35,8 @@ export const noFaults: ChainFaults = {
   late: 0,
 }
 const MAX_LATE_MS = 30_000
+/** Gateways assume that no block is replaced after ten minutes; their clocks may be wrong by some seconds. */
+const MAX_REPLACED_MS = 9 * 60_000
 
 type Change =
   | { readonly kind: 'mint'; readonly input: Parameters<Chain['mint']>[0] }
@@ -106,7 +108,10 @@ export class Network {
   /** Replaces the last blocks: some of their transactions come back in other blocks, some never. */
   reorganize(depth: number): Promise<number> {
     return this.#alone(async () => {
-      const removed = this.#mined.splice(Math.max(0, this.#mined.length - depth))
+      const young = this.#mined.findIndex(({ at }) => at > this.#scheduler.now - MAX_REPLACED_MS)
+      const oldest = young === -1 ? this.#mined.length : young
+      const removed = this.#mined.splice(Math.max(oldest, this.#mined.length - depth))
+      if (removed.length === 0) return 0
       this.reorganizations += 1
       this.#replaced.push({ from: BigInt(this.#mined.length + 1), salt: this.reorganizations })
       this.#inner = await this.#createChain()
