@@ -202,20 +202,25 @@ export async function listChannels(
   return query.execute()
 }
 
-/** Finds a purchase by the voucher for `cumulative` that is out, and was not answered. */
+/**
+ * Finds the purchase by the voucher for `cumulative` that is out and was not answered. Several may have signed the same: the one that can be
+ * booked next is meant, for an earlier one was refused before another was booked.
+ */
 export async function findUnanswered(
   { kysely }: Connection,
   { channelId, cumulative, except }: { channelId: string; cumulative: bigint; except: string },
 ): Promise<string | undefined> {
   const row = await kysely
     .selectFrom('purchase')
-    .select('id')
+    .innerJoin('channel', 'channel.id', 'purchase.purse_id')
+    .select('purchase.id')
     .where('purse_id', '=', channelId)
     .where('scheme', '=', 'batch-settlement')
     .where('state', '=', 'signed')
     .where('cumulative', '=', cumulative)
-    .where('id', '<>', except)
-    .orderBy('id')
+    .where((of) => of(sql<bigint>`channel.booked + purchase.units`, '=', cumulative))
+    .where('purchase.id', '<>', except)
+    .orderBy('purchase.id', 'desc')
     .executeTakeFirst()
   return row?.id
 }
