@@ -167,20 +167,20 @@ onBothEngines('the books of a channel', (database) => {
         expect(await trialBalance(database())).toMatchObject({ balanced: true, drifts: [] })
       }),
       {
-          numRuns: 25,
-          // A refused voucher for 17, then one for 8 that is paid, and one for 17 again whose answer is lost.
-          examples: [
+        numRuns: 25,
+        // A refused voucher for 17, then one for 8 that is paid, and one for 17 again whose answer is lost.
+        examples: [
+          [
             [
-              [
-                { units: 17n, fate: 'refuse' },
-                { units: 8n, fate: 'deliver' },
-                { units: 9n, fate: 'lose' },
-                { units: 1n, fate: 'deliver' },
-              ],
-              0,
+              { units: 17n, fate: 'refuse' },
+              { units: 8n, fate: 'deliver' },
+              { units: 9n, fate: 'lose' },
+              { units: 1n, fate: 'deliver' },
             ],
+            0,
           ],
-        },
+        ],
+      },
     )
   }, 120_000)
 
