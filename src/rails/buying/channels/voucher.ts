@@ -1,12 +1,7 @@
 /** Vouchers: what a channel's address signs for its seller, and what sellers say to them. */
 import { z } from 'zod'
 import type { Json } from '../../../core/base/json.ts'
-import {
-  type ChannelConfig,
-  channelDomain,
-  channelTypes,
-  hashChannel,
-} from '../../../providers/payment-channels.ts'
+import { type ChannelConfig, hashChannel, hashVoucher } from '../../../providers/payment-channels.ts'
 import type { PublicAnswer } from '../../../providers/public-fetch.ts'
 import { purseKey } from '../authorization.ts'
 import { parseStrangersJson } from '../stranger-json.ts'
@@ -39,12 +34,7 @@ export async function signVoucher(
 ): Promise<{ readonly name: string; readonly value: string }> {
   const { accepted, resource, extensions } = acceptedOffer.parse(offer)
   const channelId = hashChannel(config, chainId)
-  const signature = await purseKey(dataKey, id).signTypedData({
-    domain: channelDomain(chainId),
-    types: channelTypes,
-    primaryType: 'Voucher',
-    message: { channelId, maxClaimableAmount: cumulative },
-  })
+  const signature = await purseKey(dataKey, id).sign({ hash: hashVoucher(channelId, cumulative, chainId) })
   const payment = {
     x402Version: 2,
     resource: resource ?? undefined,
