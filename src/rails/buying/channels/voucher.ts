@@ -1,6 +1,7 @@
 /** Vouchers: what a channel's address signs for its seller, and what sellers say to them. */
 import { z } from 'zod'
 import type { Json } from '../../../core/base/json.ts'
+import { minimum } from '../../../core/money/shares.ts'
 import { type ChannelConfig, hashChannel, hashVoucher } from '../../../providers/payment-channels.ts'
 import type { PublicAnswer } from '../../../providers/public-fetch.ts'
 import { purseKey } from '../authorization.ts'
@@ -65,6 +66,9 @@ const refusal = z.looseObject({
     .max(20),
 })
 
+/** Beyond every deposit, and within what the database can compare. */
+const MOST_CHARGED = 10n ** 18n
+
 /** Reads what the seller says that it has charged on a channel; null where it says nothing. @returns smallest units. */
 export function readCharged(answer: Pick<PublicAnswer, 'headers'>, hash: string): bigint | null {
   for (const header of headerValues(answer, 'payment-required').slice(0, 3)) {
@@ -73,7 +77,7 @@ export function readCharged(answer: Pick<PublicAnswer, 'headers'>, hash: string)
     const state = read.data?.accepts
       .map(({ extra }) => extra?.channelState)
       .find((each) => each?.channelId.toLowerCase() === hash.toLowerCase())
-    if (state !== undefined) return BigInt(state.chargedCumulativeAmount)
+    if (state !== undefined) return minimum(BigInt(state.chargedCumulativeAmount), MOST_CHARGED)
   }
   return null
 }
