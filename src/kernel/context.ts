@@ -195,6 +195,8 @@ export interface Context extends Services {
   readonly refusal?: Failure | null
   /** Id of the approval under which this call runs; absent for other calls. */
   readonly approvedBy?: string
+  /** Purse by which alone a call is paid whose terms have changed: `core/failures/plan-again.ts`. */
+  readonly onlyBy?: string
   /** The input lacks what an approval does not keep: nothing is sent that needs it. */
   readonly lacksInput?: true
   /** Schedules provider calls for after the commit and before the response. @param work gets the database outside of the transaction. */

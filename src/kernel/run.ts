@@ -10,6 +10,7 @@ import { insertNote, parseNote } from '../books/spending/spend-note.ts'
 import { type Json, toJson } from '../core/base/json.ts'
 import { Failure, failures } from '../core/failures/failure.ts'
 import { idempotencyInProgress } from '../core/failures/idempotency-failures.ts'
+import { PlanAgain } from '../core/failures/plan-again.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { type Context, requireCaller } from './context.ts'
 import { hashCall, hashSpendCall, idempotencyOwner } from './fingerprint.ts'
@@ -183,14 +184,19 @@ async function spendOnce(tool: Tool, call: Call, context: Context): Promise<Outc
   if (gate.kind === 'reserved') {
     const accountId = requireCaller(context).account.id
     await insertNote(context.database, { ...parseNote(call.input), decisionId: gate.decisionId, accountId })
-    return {
-      body: await call.run(context, {
-        ...gate.spending,
+    try {
+      return {
+        body: await call.run(context, {
+          ...gate.spending,
+          decisionId: gate.decisionId,
+          written: gate.written,
+        }),
+        replayed: false,
         decisionId: gate.decisionId,
-        written: gate.written,
-      }),
-      replayed: false,
-      decisionId: gate.decisionId,
+      }
+    } catch (error) {
+      if (!(error instanceof PlanAgain) || context.onlyBy !== undefined) throw error
+      return spendOnce(tool, call, { ...context, onlyBy: error.purseId })
     }
   }
   if (gate.kind === 'costless') return toOutcome(gate.answer)

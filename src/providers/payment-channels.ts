@@ -2,7 +2,7 @@
  * Payment channels of x402 `batch-settlement`, as their contract sees them: the same addresses on every chain, EIP-712 typed data, ids.
  * @see https://github.com/coinbase/x402/tree/main/specs/schemes
  */
-import { hashTypedData } from 'viem'
+import { concat, domainSeparator, hashTypedData, keccak256, numberToHex, stringToHex } from 'viem'
 import type { Address, Hex } from './chain/port.ts'
 
 /** The contract of the channels, and what brings EIP-3009 deposits into them. */
@@ -23,6 +23,10 @@ export interface ChannelConfig {
   readonly withdrawDelay: number
   readonly salt: Hex
 }
+
+/** The same in an ABI, for `parseAbi`. */
+export const channelStruct =
+  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }'
 
 export const channelTypes = {
   ChannelConfig: [
@@ -61,12 +65,30 @@ export function channelDomain(chainId: number) {
   } as const
 }
 
+/** Never stale: a configuration is not changed. */
+const hashes = new WeakMap<ChannelConfig, { readonly chainId: number; readonly hash: Hex }>()
+
 /** Computes a channel's id: 32 bytes. */
 export function hashChannel(config: ChannelConfig, chainId: number): Hex {
-  return hashTypedData({
+  const known = hashes.get(config)
+  if (known?.chainId === chainId) return known.hash
+  const hash = hashTypedData({
     domain: channelDomain(chainId),
     types: channelTypes,
     primaryType: 'ChannelConfig',
     message: config,
   })
+  hashes.set(config, { chainId, hash })
+  return hash
+}
+
+const voucherType = keccak256(stringToHex('Voucher(bytes32 channelId,uint128 maxClaimableAmount)'))
+const separators = new Map<number, Hex>()
+
+/** Computes what is signed for a voucher: its EIP-712 hash, without hashing again what all vouchers of a chain share. */
+export function hashVoucher(channelId: Hex, cumulative: bigint, chainId: number): Hex {
+  const separator = separators.get(chainId) ?? domainSeparator({ domain: channelDomain(chainId) })
+  separators.set(chainId, separator)
+  const struct = keccak256(concat([voucherType, channelId, numberToHex(cumulative, { size: 32 })]))
+  return keccak256(concat(['0x1901', separator, struct]))
 }

@@ -29,7 +29,7 @@ async function newStockBuyer(chain: Chain, seller: ChannelSeller): Promise<Buy> 
   const client = new Buys(toClientEvmSigner(account, chain.signer))
   const pay = wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: 'eip155:84532', client }] })
   return async (name) => {
-    const response = await pay(`${seller.origin}/call/${name}`)
+    const response = await pay(`${seller.origin}/call/x`, { headers: { 'x-call': name } })
     if (!response.ok) throw new Error(`the stock client got ${response.status}`)
     await response.text()
   }
@@ -50,7 +50,11 @@ async function newBuyer(origin: string, seller: ChannelSeller): Promise<Buy> {
         'content-type': 'application/json',
         'idempotency-key': `${String(body.keyId ?? body.id)}-${name}`,
       },
-      body: JSON.stringify({ url: `${seller.origin}/call/${name}`, maxAmount: '0.01' }),
+      body: JSON.stringify({
+        url: `${seller.origin}/call/x`,
+        headers: { 'x-call': name },
+        maxAmount: '0.01',
+      }),
     })
     const text = await response.text()
     if (!text.includes('"delivered"')) throw new Error(text)

@@ -191,7 +191,9 @@ const READY = 0x5a
 const IDLE = 0x49
 
 /** Forwards to a server and reads the messages. @see https://www.postgresql.org/docs/15/protocol-message-formats.html */
-async function startProxy(target: URL): Promise<{ url: string; tally: Tally; close: () => Promise<void> }> {
+export async function startProxy(
+  target: URL,
+): Promise<{ url: string; tally: Tally; close: () => Promise<void> }> {
   const tally: Tally = {
     roundTrips: 0,
     transactions: 0,

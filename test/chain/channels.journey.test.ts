@@ -12,6 +12,7 @@ import type { Chain } from '../../src/providers/chain/port.ts'
 import {
   type ChannelConfig,
   channelDomain,
+  channelStruct,
   channelsAddress,
   channelTypes,
   depositCollectorAddress,
@@ -20,7 +21,7 @@ import {
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 
 const abi = parseAbi([
-  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  channelStruct,
   'struct Voucher { ChannelConfig channel; uint128 maxClaimableAmount; }',
   'struct VoucherClaim { Voucher voucher; bytes signature; uint128 totalClaimed; }',
   'function deposit(ChannelConfig config, uint128 amount, address collector, bytes collectorData)',

@@ -71,6 +71,8 @@ export class Network {
   /** Changes that became blocks, in order, to be made again when blocks are replaced. */
   #mined: (Change & { readonly at: number })[] = []
   #at: number | undefined
+  /** As it was before the blocks that may be replaced. @property changes that were made there. */
+  #old: { readonly chain: Chain; changes: number } | undefined
   #turn: Promise<unknown> = Promise.resolve()
   /** Calls of contracts that are still to be done. */
   #late = 0
@@ -174,7 +176,10 @@ export class Network {
       permitState: read('permitState'),
       isPermitOver: read('isPermitOver'),
       channelSupport: read('channelSupport'),
-      channelState: read('channelState'),
+      channelState: (id, at) =>
+        call('channelState', async () =>
+          (at === 'final' ? await this.#final() : inner()).channelState(id, at),
+        ),
       channelPayouts: read('channelPayouts'),
       callAs: (...input) =>
         call('callAs', async () => void (await this.mine({ kind: 'callAs', input })), true),
@@ -244,6 +249,20 @@ export class Network {
     return fakeHash(`block ${number} ${salt}`)
   }
 
+  /** The chain without the blocks that may be replaced. */
+  #final(): Promise<Chain> {
+    return this.#alone(async () => {
+      this.#old ??= { chain: await this.#createChain(), changes: 0 }
+      const { chain } = this.#old
+      for (;;) {
+        const change = this.#mined[this.#old.changes]
+        if (change === undefined || change.at > this.#scheduler.now - MAX_REPLACED_MS) return chain
+        this.#old.changes += 1
+        await this.#apply(change, chain)
+      }
+    })
+  }
+
   #createChain(): Promise<Chain> {
     const clock = () => new Date(this.#at ?? this.#scheduler.now)
     return createSimulatedChain({ clock, log: silentLog, identity: 'simulated' })
@@ -264,20 +283,20 @@ export class Network {
     return answer
   }
 
-  async #apply(change: Change & { readonly at: number }): Promise<unknown> {
+  async #apply(change: Change & { readonly at: number }, chain = this.#inner): Promise<unknown> {
     this.#at = change.at
     try {
       switch (change.kind) {
         case 'mint':
-          return await this.#inner.mint(change.input)
+          return await chain.mint(change.input)
         case 'submit':
-          return await this.#inner.submit(change.input)
+          return await chain.submit(change.input)
         case 'callAs':
-          return await this.#inner.callAs(...change.input)
+          return await chain.callAs(...change.input)
         case 'writeContract':
-          return await this.#inner.signer.writeContract(change.input)
+          return await chain.signer.writeContract(change.input)
         case 'sendTransaction':
-          return await this.#inner.signer.sendTransaction(change.input)
+          return await chain.signer.sendTransaction(change.input)
       }
     } finally {
       this.#at = undefined

@@ -62,6 +62,13 @@ export interface PayingChannel {
   answered: number
 }
 
+/** Purchases from one seller by channel. @property most what they may cost together, in smallest units. */
+export interface BoughtChannel {
+  readonly id: string
+  readonly payTo: string
+  most: bigint
+}
+
 /** A deposit as the bank has told it. */
 export interface ToldDeposit {
   readonly id: string
@@ -96,6 +103,7 @@ export class Scene {
   readonly deposits: ToldDeposit[] = []
   readonly payments: SignedPayment[] = []
   readonly channels: PayingChannel[] = []
+  readonly boughtChannels: BoughtChannel[] = []
   /** What contradicts a promise, seen by a client while it called. */
   readonly found: string[] = []
   readonly credentials = { lithicWebhookSecret: '' }

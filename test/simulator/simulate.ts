@@ -202,6 +202,7 @@ async function listOpen({ world }: Scene): Promise<readonly string[]> {
     (select count(*) from transfer where state in ('reserved', 'submitted', 'settlement_pending')) as transfers,
     (select count(*) from payment where state in ('taking', 'pending')) as payments,
     (select count(*) from purchase where state in ('reserved', 'signed')) as purchases,
+    (select count(*) from channel where status <> 'closed') as channels,
     (select count(*) from purse_sweep where state = 'open') as sweeps,
     (select count(*) from reservation where status = 'reserved') as reservations,
     (select count(*) from card_early) as webhooks,

@@ -301,5 +301,7 @@ const environment: Readonly<Record<string, string>> = {
   DATA_DIR: 'memory',
   PUBLIC_ORIGIN: ORIGIN,
   LOG_LEVEL: 'silent',
+  // Within the longest rest.
+  CHANNEL_IDLE_SECONDS: '600',
   ...Object.fromEntries(limits.map((name) => [`RATE_${name}`, '1000000/60'])),
 }

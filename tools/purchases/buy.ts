@@ -23,10 +23,17 @@ import { hashChannel } from '../../src/providers/payment-channels.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
 import { requireApprovedTerms } from '../../src/rails/buying/approved-terms.ts'
 import { derivePurchaseNonce, purseKey, readTokenDomain } from '../../src/rails/buying/authorization.ts'
-import { openChannel } from '../../src/rails/buying/channels/channel-store.ts'
-import { payByVoucher, signForChannel, toConfig } from '../../src/rails/buying/channels/pay-by-voucher.ts'
+import { findFilledChannel, openChannel } from '../../src/rails/buying/channels/channel-store.ts'
+import { findKnownTerms, type KnownTerms } from '../../src/rails/buying/channels/known-terms.ts'
+import {
+  payByVoucher,
+  signForChannel,
+  toConfig,
+  type VoucherPayment,
+} from '../../src/rails/buying/channels/pay-by-voucher.ts'
+import { planKnownChannel } from '../../src/rails/buying/channels/plan-channel.ts'
 import { viewAnswer } from '../../src/rails/buying/delivery.ts'
-import { findOffer } from '../../src/rails/buying/find-offer.ts'
+import { type ChosenOffer, findOffer } from '../../src/rails/buying/find-offer.ts'
 import { buildGivenUpFailure, fundPurchase } from '../../src/rails/buying/fund-purchase.ts'
 import { presentPurchase, signPurchase, signTerms } from '../../src/rails/buying/pay-purchase.ts'
 import { recallPurchase } from '../../src/rails/buying/recall-purchase.ts'
@@ -52,6 +59,7 @@ import {
   type Purchase,
   purchaseRowText,
   type SignedCredential,
+  viewSigned,
   whereIsMoney,
   whileClaimed,
 } from '../../src/rails/buying/store.ts'
@@ -105,6 +113,8 @@ const facts = purchaseTerms.extend({
   usd: z.string(),
   /** Authorization by the owner's signature; null: the gateway signs, or the key's allowance suffices. */
   authorized: authorizedTransfer.nullable().default(null),
+  /** False: by terms that the seller delivered for shortly before. Decisions of earlier versions lack it. */
+  isAsked: z.boolean().default(true),
 })
 type Facts = z.output<typeof facts>
 
@@ -163,8 +173,6 @@ export default defineTool({
     }
   },
   spend: async (context, input) => {
-    const repeated = await findEarlier(context, input)
-    if (repeated !== undefined) return { repeats: repeated }
     const request = readRequest(input, { loopback: isSandbox(context) })
     const caller = requireCaller(context)
     const accountId = caller.account.id
@@ -174,23 +182,57 @@ export default defineTool({
     const purseId = keyId ?? accountId
     const { origin } = request.url
     const { seller, resource } = toSeller(request)
-    // Facts that do not depend on the seller's answer are read while it is awaited.
-    const [found, seen, outcomes, purse, sinceBlock] = await Promise.all([
-      isSignedByOwner(context, input).then((isSigned) =>
-        findOffer(context, { request, purseId, keyId, asset: input.asset, maxUnits, table, isSigned }),
-      ),
-      findKnownSeller(context.database, { accountId, seller, resource, asset: input.asset }),
-      judgesRecords(caller) ? findSellerOutcomes(context.database, { accountId, seller }) : null,
-      findPurse(context.database, purseId),
-      context.chain.blockNumber(),
-      readTokenDomain(context.chain, input.asset),
-    ])
-    if ('free' in found) return { costless: viewFree(viewAnswer(found.free)) }
-    const { asset, units, payTo, channel, ...offer } = found
+    const chain = context.chain.name
+    const toTransfer = ({ payTo, asset, units }: Pick<ChosenOffer, 'payTo' | 'asset' | 'units'>) => ({
+      ...{ accountId, keyId, destination: payTo, chain, money: { asset, units } },
+    })
+    const readOutcomes = async () =>
+      judgesRecords(caller) ? findSellerOutcomes(context.database, { accountId, seller }) : null
+    /** The seller is not asked: a repeated call is found when it is decided on. */
+    const planByKnown = async () => {
+      const terms = findTerms(context, { request, keyId, asset: input.asset, maxUnits })
+      if (terms === undefined || keyId === null) return undefined
+      const { offer, sinceBlock } = terms
+      const { payTo, asset } = offer
+      const [channel, outcomes, known] = await Promise.all([
+        findFilledChannel(context.database, { keyId, origin, payTo, asset, chain }),
+        readOutcomes(),
+        loadTransferFacts(context, toTransfer(offer)),
+      ])
+      const plan = planKnownChannel(channel, offer)
+      if (plan === undefined) return undefined
+      const found = { ...offer, channel: plan }
+      // It was paid for these terms, and delivered.
+      const seen = { payees: [payTo], price: offer.units.toString() }
+      return { found, seen, outcomes, purse: undefined, sinceBlock, known, isAsked: false }
+    }
+    const planByAsking = async () => {
+      // Facts that do not depend on the seller's answer are read while it is awaited.
+      const [found, seen, outcomes, purse, sinceBlock] = await Promise.all([
+        isSignedByOwner(context, input).then((isSigned) =>
+          findOffer(context, {
+            ...{ request, purseId, keyId, asset: input.asset, maxUnits, table, isSigned },
+            onlyBy: context.onlyBy,
+          }),
+        ),
+        findKnownSeller(context.database, { accountId, seller, resource, asset: input.asset }),
+        readOutcomes(),
+        findPurse(context.database, purseId),
+        context.chain.blockNumber(),
+        readTokenDomain(context.chain, input.asset),
+      ])
+      return { found, seen, outcomes, purse, sinceBlock, known: undefined, isAsked: true }
+    }
+    const byKnown = await planByKnown()
+    const repeated = byKnown === undefined ? await findEarlier(context, input) : undefined
+    if (repeated !== undefined) return { repeats: repeated }
+    const planned = byKnown ?? (await planByAsking())
+    const { seen, outcomes, purse, sinceBlock, isAsked } = planned
+    if ('free' in planned.found) return { costless: viewFree(viewAnswer(planned.found.free)) }
+    const { asset, units, payTo, channel, ...offer } = planned.found
     await requireApprovedTerms(context, { payTo, units, asset })
     const money = { asset, units }
-    const chain = context.chain.name
-    const transfer = { accountId, keyId, destination: payTo, chain, money }
+    const transfer = toTransfer({ payTo, asset, units })
     const purchaseId = context.newId('buy', context.now)
     // Permit2 logs no nonce: only an address of its own tells which purchase was settled.
     const isUpto = offer.scheme === 'upto'
@@ -219,7 +261,7 @@ export default defineTool({
     // A key's purchase can be written with the hold, and signed if the purse has its money.
     const isWritable = keyId !== null && purse !== undefined && isSignedFirst(offer)
     const [known, signed] = await Promise.all([
-      loadTransferFacts(context, transfer),
+      planned.known ?? loadTransferFacts(context, transfer),
       channel?.isReady
         ? signForChannel(context, wanted, channel.cumulative)
         : isWritable
@@ -241,6 +283,7 @@ export default defineTool({
       travelRuleId,
       usd: formatUsd(usdMicrosAt(table, money).usdMicros),
       authorized,
+      isAsked,
     }
     return {
       category: 'x402',
@@ -269,22 +312,31 @@ export default defineTool({
       ...(signed === null || travelRuleId !== null
         ? {}
         : {
-            buildPurchase: (decisionId: string) =>
-              purchaseRowText(newPurchase(context, { decisionId, terms, signed })),
+            buildPurchase: (decisionId: string) => {
+              const purchase = newPurchase(context, { decisionId, terms, signed })
+              written.set(terms, purchase)
+              return purchaseRowText(purchase)
+            },
           }),
     }
   },
-  run: async (context, input, { decisionId, facts: terms, written }) => {
+  run: async (context, input, { decisionId, facts: terms, written: state }) => {
     if (terms.authorized !== null) await countSignature(context, terms.authorized, decisionId)
     await attachTravelRule(context, { id: terms.travelRuleId, decisionId })
+    // The reserve wrote exactly this row, and nobody else knows of it yet.
+    const made = state === 'signed' ? written.get(terms) : undefined
     const purchase =
-      (written === null ? undefined : await findPurchase(context.database, { decisionId })) ??
+      (made === undefined ? undefined : viewSigned(made)) ??
+      (state === null ? undefined : await findPurchase(context.database, { decisionId })) ??
       (await writePurchase(context, { decisionId, terms }))
     const request = readRequest(input, { loopback: isSandbox(context) })
     const paid = await whileClaimed(context, purchase.id, () =>
       payPurchase(context, {
         ...{ purchase, terms, request, signature: input.signature },
         isTaken: purchase.state === 'signed',
+        asked: terms.isAsked
+          ? 'now'
+          : { maxUnits: toMoney(input.asset, input.maxAmount).units, call: nameCall(context) },
       }),
     )
     return viewBought(context.settings.dataKey, paid, {
@@ -315,7 +367,7 @@ export default defineTool({
       pay: async (purchase) =>
         payPurchase(context, {
           ...{ purchase, terms: await readDecided(), request, signature: input.signature },
-          isTaken: false,
+          ...{ isTaken: false, asked: 'earlier' },
         }),
     })
     if (recalled === null) return null
@@ -323,6 +375,26 @@ export default defineTool({
     return viewBought(context.settings.dataKey, purchase, { usd, replayed: true, askedAgain })
   },
 })
+
+/** Purchases that a reserve may write, by the terms of their plan. */
+const written = new WeakMap<object, NewPurchase>()
+
+/** Terms by which a key may buy without asking the seller. An owner approves terms that the seller confirms. */
+function findTerms(
+  { database, chain, approvedBy, onlyBy }: Context,
+  call: { request: PurchaseRequest; keyId: string | null; asset: PayableAsset; maxUnits: bigint },
+): KnownTerms | undefined {
+  const { request, keyId, asset, maxUnits } = call
+  if (keyId === null || approvedBy !== undefined || onlyBy !== undefined) return undefined
+  const { method, url } = request
+  const known = findKnownTerms(database, { keyId, chain: chain.name, asset, method, url: url.href })
+  return known !== undefined && known.offer.units <= maxUnits ? known : undefined
+}
+
+/** The call's idempotency. */
+function nameCall({ idempotencyKey: key, ...context }: Context) {
+  return key === null ? null : { principal: idempotencyOwner(requireCaller(context)), key }
+}
 
 /** Only some policies judge a seller by what it delivered. */
 function judgesRecords(caller: AccountPrincipal): boolean {
@@ -494,10 +566,11 @@ function newPurchase(
     sinceBlock: _block,
     usd: _usd,
     authorized: _authorized,
-    ...written
+    isAsked: _isAsked,
+    ...agreed
   } = terms
   return {
-    ...written,
+    ...agreed,
     accountId: caller.account.id,
     keyId: caller.kind === 'key' ? caller.key.id : null,
     decisionId,
@@ -519,17 +592,16 @@ async function payPurchase(
     request,
     signature,
     isTaken,
+    asked,
   }: {
     purchase: Purchase
     terms: Facts
-    request: PurchaseRequest
     signature: string | undefined
-    isTaken: boolean
-  },
+  } & Pick<VoucherPayment, 'request' | 'isTaken' | 'asked'>,
 ): Promise<Purchase> {
   const fund = () => fundTerms(context, { purchase, terms, signature })
   if (terms.scheme === 'batch-settlement')
-    return payByVoucher(context, { purchase, terms, request, isTaken, fund })
+    return payByVoucher(context, { purchase, terms, request, isTaken, asked, fund })
   if (purchase.state === 'signed') return presentPurchase(context, purchase, request)
   await fund()
   const signed = await signPurchase(context, purchase, terms)

@@ -17,6 +17,7 @@ import type { Address, Hex } from '../../providers/chain/port.ts'
 import {
   type ChannelConfig,
   channelDomain,
+  channelStruct,
   channelsAddress,
   channelTypes,
   depositCollectorAddress,
@@ -34,7 +35,7 @@ import {
 } from './simulated-token.ts'
 
 const abi = parseAbi([
-  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  channelStruct,
   'struct Voucher { ChannelConfig channel; uint128 maxClaimableAmount; }',
   'struct VoucherClaim { Voucher voucher; bytes signature; uint128 totalClaimed; }',
   'function deposit(ChannelConfig config, uint128 amount, address collector, bytes collectorData)',

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { keccak256, parseAbi, parseSignature, stringToHex, toHex } from 'viem'
-import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
+import { type LocalAccount, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
 import type { Json } from '../../core/base/json.ts'
 import { derivedSeed } from '../../core/base/seal.ts'
@@ -15,11 +15,11 @@ import { deriveChallengeNonce, mppCredential } from './mpp.ts'
 import type { PayableAsset, Protocol } from './terms.ts'
 
 /** Never stale: a purse has one key for ever. Deriving the address takes as long as signing. */
-const accounts = new WeakMap<Uint8Array, LRUCache<string, LocalAccount>>()
+const accounts = new WeakMap<Uint8Array, LRUCache<string, PrivateKeyAccount>>()
 
 /** The key of a purse: derived, so that it is stored nowhere and every process has it. */
-export function purseKey(dataKey: Uint8Array, purseId: string): LocalAccount {
-  const known = accounts.get(dataKey) ?? new LRUCache<string, LocalAccount>({ max: 1_000 })
+export function purseKey(dataKey: Uint8Array, purseId: string): PrivateKeyAccount {
+  const known = accounts.get(dataKey) ?? new LRUCache<string, PrivateKeyAccount>({ max: 1_000 })
   accounts.set(dataKey, known)
   const account = known.get(purseId) ?? privateKeyToAccount(toHex(derivedSeed(dataKey, `purse ${purseId}`)))
   known.set(purseId, account)

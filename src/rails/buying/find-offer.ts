@@ -9,7 +9,13 @@ import { type ChannelPlan, planChannel } from './channels/plan-channel.ts'
 import { type ChannelLimits, readOffers, toOfferChain } from './offers.ts'
 import { isSuccess } from './pay-purchase.ts'
 import { type Acceptance, chooseOffer } from './plan-purchase.ts'
-import { askUnpaid, type PurchaseRequest, repeatedChallenge, unusableAnswer } from './request.ts'
+import {
+  askUnpaid,
+  type PurchaseRequest,
+  repeatedChallenge,
+  termsChanged,
+  unusableAnswer,
+} from './request.ts'
 import { isNonceTaken } from './store.ts'
 
 /** How often a seller that repeats a challenge is asked for another. */
@@ -32,7 +38,7 @@ export type ChosenOffer = ReturnType<typeof chooseOffer> & { readonly channel: C
 
 /**
  * Asks the seller, and chooses the offer to accept. @param isSigned the owner signs the transfer to the purse, which is known before: an
- * `upto` purchase has a purse of its own. @returns the answer itself where it asks for no payment.
+ * `upto` purchase has a purse of its own. @param onlyBy channel by which alone it is bought. @returns the answer itself where it asks for no payment.
  * @throws Failure `terms_not_payable`, `seller_failed`.
  */
 export async function findOffer(
@@ -43,6 +49,7 @@ export async function findOffer(
     keyId,
     table,
     isSigned = false,
+    onlyBy,
     ...acceptance
   }: Acceptance & {
     request: PurchaseRequest
@@ -50,6 +57,7 @@ export async function findOffer(
     keyId: string | null
     table: RateTable
     isSigned?: boolean
+    onlyBy?: string | undefined
   },
 ): Promise<ChosenOffer | { readonly free: PublicAnswer }> {
   const loopback = settings.mode === 'sandbox'
@@ -90,6 +98,7 @@ export async function findOffer(
               ...{ offer: byChannel, limits: settings.channels },
             },
           )
+    if (onlyBy !== undefined && !(channel?.isReady && channel.id === onlyBy)) throw termsChanged()
     const isPreferred = byChannel !== undefined && (channel?.isReady || byChannel.units < SMALL_UNITS)
     const offer = chooseOffer(isPreferred ? [byChannel, ...offers] : offers, acceptance, table)
     if (offer.protocol !== 'mpp')

@@ -203,6 +203,18 @@ function sellerFailed(detail: string, reason: string): Failure {
   })
 }
 
+/** The seller wants other terms at each look. */
+export function termsChanged(): Failure {
+  return new Failure(
+    'terms_not_payable',
+    'The seller changed its terms while it was being paid. The price of an earlier purchase stays held until that ends.',
+    {
+      ...{ reason: 'terms_changed', offers: [], isFinal: true },
+      hint: 'Tell the owner; a new attempt needs a new idempotency key.',
+    },
+  )
+}
+
 /** The seller's challenge prescribes a nonce that another purchase has. */
 export function repeatedChallenge(): Failure {
   return sellerFailed('The seller repeated the challenge of another purchase.', 'challenge_repeated')

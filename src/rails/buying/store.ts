@@ -134,6 +134,21 @@ export function purchaseRowText(purchase: NewPurchase): string {
   return JSON.stringify({ ...toRow(purchase), credential })
 }
 
+/** The row of a purchase as it is once the reserve wrote it with its authorization. */
+export function viewSigned(purchase: NewPurchase): Purchase {
+  const { signed, at } = purchase
+  if (signed === null) throw new Error(`${purchase.purchaseId} is not signed`)
+  return {
+    ...toRow(purchase),
+    ...{ state: 'signed', is_canceled: false, attempts: 0, busy_until: purchase.busyUntil },
+    ...{ created_at: at, updated_at: at, units: BigInt(purchase.units), offer: purchase.offer },
+    ...{ valid_before: signed.validBefore, since_block: signed.sinceBlock, credential: signed.credential },
+    cumulative: signed.cumulative ?? null,
+    ...{ transaction_hash: null, charged: null, reversed_at: null, failure_code: null, failure: null },
+    ...{ delivered_at: null, delivered: null, delivered_hash: null },
+  }
+}
+
 function toRow(purchase: NewPurchase) {
   const { signed } = purchase
   return {

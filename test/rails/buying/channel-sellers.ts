@@ -21,8 +21,12 @@ export interface ChannelSeller {
   readonly payTo: Address
   /** Paid requests that reached the handler. */
   served(): number
-  /** Time in which this server worked on requests for a name. */
+  /** Time in which this server worked on requests with this `x-call`. */
   handledMs(name: string): number
+  /** Requests without a payment. */
+  asked(): number
+  /** Changes the price, such as `$0.001`. */
+  setPrice(price: string): void
   /** Loses the answers of the next requests that succeed. */
   lose(count: number): void
   /** Answers the next paid requests with a failure, without looking at them. */
@@ -69,15 +73,18 @@ export async function startChannelSeller(
   let losing = 0
   let refusing = 0
   let count = 0
+  let asked = 0
+  let now = price
   const app = new Hono()
   const handled = new Map<string, number>()
   app.use(async (c, next) => {
     const start = performance.now()
     await next()
-    const name = c.req.path.split('/').at(-1) ?? ''
+    const name = c.req.header('x-call') ?? ''
     handled.set(name, (handled.get(name) ?? 0) + performance.now() - start)
   })
   app.use(async (c, next) => {
+    if (c.req.header('payment-signature') === undefined) asked += 1
     if (refusing > 0 && c.req.header('payment-signature') !== undefined) {
       refusing -= 1
       return c.text('', 503)
@@ -90,7 +97,7 @@ export async function startChannelSeller(
   const accepts = {
     scheme: 'batch-settlement',
     network: NETWORK,
-    price,
+    price: () => now,
     payTo,
     extra: { minDeposit },
   } as const
@@ -105,6 +112,10 @@ export async function startChannelSeller(
     origin: `http://127.0.0.1:${port}`,
     payTo,
     served: () => count,
+    asked: () => asked,
+    setPrice: (given) => {
+      now = given
+    },
     handledMs: (name) => handled.get(name) ?? 0,
     lose: (more) => {
       losing = more

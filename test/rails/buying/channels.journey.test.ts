@@ -162,6 +162,56 @@ describe.skipIf(!hasAnvil())('purchases by channel', () => {
     expect(before - (await booked())).toBe(51n * PRICE)
   }, 120_000)
 
+  it('ask for the price once, and decide on another one anew', async () => {
+    const [seller, buyer, before] = [await newSeller(), await newBuyer(), await booked()]
+    // The second is the first by a channel that is open.
+    for (let n = 0; n < 5; n += 1)
+      expect(await buyer.buy(seller)).toMatchObject({ status: 'delivered', charged: '0.0005', attempts: 1 })
+    expect(seller.asked()).toBeLessThanOrEqual(2)
+    seller.setPrice('$0.00055')
+    const [key, asked] = [crypto.randomUUID(), seller.asked()]
+    const dearer = await buyer.buy(seller, 'a', key)
+    expect(dearer).toMatchObject({ status: 'delivered', charged: '0.00055' })
+    expect(await buyer.buy(seller, 'a', key)).toMatchObject({
+      ...{ status: 'delivered', replayed: true, purchaseId: dearer.purchaseId },
+    })
+    // One that refused what it had been delivering for is asked from then on.
+    expect(seller.asked()).toBe(asked + 1)
+    seller.setPrice('$0.0005')
+    expect(await buyer.buy(seller)).toMatchObject({ status: 'delivered', charged: '0.0005' })
+    expect(seller.asked()).toBe(asked + 2)
+    // The refused voucher is worth nothing any more: its purchase ends unpaid.
+    const charged = 6n * PRICE + 550n
+    expect([...(await seller.charged()).values()]).toEqual([charged])
+    expect(before - (await booked())).toBe(charged)
+    const { body } = await owner.send('GET', '/api/purchases')
+    expect(JSON.stringify(body)).toContain('the seller asked for other terms once it had the payment')
+    expect(await buyer.channelTo(seller)).toMatchObject([{ spent: '0.00355', status: 'open' }])
+  }, 60_000)
+
+  it('are denied by the policy where a known price was raised', async () => {
+    const [seller, buyer, before] = [await newSeller(), await newBuyer(), await booked()]
+    for (let n = 0; n < 3; n += 1) await buyer.buy(seller)
+    seller.setPrice('$0.0008')
+    expect(await buyer.buy(seller)).toMatchObject({ code: 'price_changed' })
+    seller.setPrice('$0.0005')
+    expect(await buyer.buy(seller)).toMatchObject({ status: 'delivered' })
+    expect([...(await seller.charged()).values()]).toEqual([4n * PRICE])
+    expect(before - (await booked())).toBe(4n * PRICE)
+  }, 60_000)
+
+  it('pay no more than the caller agreed to when the price is raised beyond it', async () => {
+    const [seller, buyer, before] = [await newSeller(), await newBuyer(), await booked()]
+    for (let n = 0; n < 3; n += 1) await buyer.buy(seller)
+    seller.setPrice('$0.02')
+    expect(await buyer.buy(seller)).toMatchObject({ status: 'settlement_pending', charged: '0' })
+    expect(await buyer.buy(seller)).toMatchObject({ code: 'terms_not_payable' })
+    seller.setPrice('$0.0005')
+    expect(await buyer.buy(seller)).toMatchObject({ status: 'delivered' })
+    expect([...(await seller.charged()).values()]).toEqual([4n * PRICE])
+    expect(before - (await booked())).toBe(4n * PRICE)
+  }, 60_000)
+
   it('are closed and seen by their key and its owner only', async () => {
     const [seller, buyer, other] = [await newSeller(), await newBuyer(), await newBuyer()]
     await buyer.buy(seller)

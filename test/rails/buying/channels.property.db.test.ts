@@ -13,9 +13,10 @@ import {
   findUnanswered,
   keepVoucher,
   openChannel,
+  setAside,
   settleVoucher,
 } from '../../../src/rails/buying/channels/channel-store.ts'
-import { insertPurchase, openPurse } from '../../../src/rails/buying/store.ts'
+import { findPurchase, insertPurchase, openPurse, viewSigned } from '../../../src/rails/buying/store.ts'
 import { callForRow } from '../../../src/storage/database.ts'
 import { buildSpend, noon, openAccount, openKey, place } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
@@ -74,7 +75,7 @@ onBothEngines('the books of a channel', (database) => {
       const signed = {
         validBefore: null,
         sinceBlock: 1n,
-        credential: Buffer.from('sealed'),
+        credential: Uint8Array.from(Buffer.from('sealed')),
         credentialHash: 'hash',
         cumulative,
       }
@@ -84,6 +85,9 @@ onBothEngines('the books of a channel', (database) => {
         origin: 'https://a.example.com',
       }
       const verdict = await insertPurchase(database(), written)
+      // The buyer goes on with this, and does not read the row.
+      if (verdict === 'signed')
+        expect(await findPurchase(database(), { id: purchase.purchaseId })).toEqual(viewSigned(written))
       return { purchaseId: purchase.purchaseId, verdict, cumulative }
     }
     const claim = (purchaseId: string) => claimChannel(database(), { id: purchaseId, at: noon })
@@ -219,6 +223,23 @@ onBothEngines('the books of a channel', (database) => {
       .where('id', '=', keyId)
       .execute()
     expect(await buy(1n)).toBe(null)
+  })
+
+  it('pay a purchase that was set aside by what was bought in its place, and never beside it', async () => {
+    const { id, buy, requireChannel, settle, end, readBooked, purchases } = await open()
+    const aside = await buy(5n)
+    if (aside === null) throw new Error('not bought')
+    expect(await setAside(database(), { id: aside.purchaseId, call: null, at: noon })).toBe(true)
+    expect(await setAside(database(), { id: aside.purchaseId, call: null, at: noon })).toBe(false)
+    expect(await findUnanswered(database(), { channelId: id, cumulative: 5n, except: '' })).toBeUndefined()
+    const instead = await buy(6n)
+    expect(instead).toMatchObject({ verdict: 'signed', cumulative: 6n })
+    expect(await readBooked()).toEqual({ available: DEPOSIT - 11n, held: 11n })
+    expect(await settle(String(instead?.purchaseId), 6n)).toBe('settled')
+    expect(await readBooked()).toEqual({ available: DEPOSIT - 6n, held: 0n })
+    expect((await purchases()).map(({ state }) => state).toSorted()).toEqual(['failed', 'settled'])
+    expect((await requireChannel()).signed).toBe(6n)
+    expect(await end(6n)).toEqual({ verdict: 'closed', missing: 0n })
   })
 
   it('say so where more was claimed than was ever reserved', async () => {

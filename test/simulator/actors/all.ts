@@ -3,6 +3,7 @@ import { agents } from './agents.ts'
 import { attackers } from './attackers.ts'
 import { bank } from './bank.ts'
 import { channelPayers } from './channel-payers.ts'
+import { channelSellers } from './channel-sellers.ts'
 import { delegates } from './delegates.ts'
 import { keyedOwners } from './keyed-owners.ts'
 import { meteredSellers } from './metered-sellers.ts'
@@ -23,6 +24,7 @@ export const kinds: readonly Kind[] = [
   ...processor,
   ...sellers,
   ...meteredSellers,
+  ...channelSellers,
   ...refundingSellers,
   ...bank,
   ...attackers,

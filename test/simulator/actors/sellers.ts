@@ -5,6 +5,7 @@ import type { PublicAnswer, PublicRequest } from '../../../src/providers/public-
 import type { Kind } from '../kind.ts'
 import { type Scene, strangersAddress } from '../scene.ts'
 import type { Owner } from '../scheduler.ts'
+import { answerByChannel, isByChannel } from './channel-sellers.ts'
 import { answerMetered, isMetered } from './metered-sellers.ts'
 import { answerRefunding, isRefunding } from './refunding-sellers.ts'
 import { type Authorization, useAuthorization } from './use-authorization.ts'
@@ -31,6 +32,7 @@ export function openShops({ world }: Scene): void {
     const [, conduct = '', run = ''] = new URL(url).pathname.split('/')
     const terms = ({ payTo = SELLER, amount = PRICE } = {}) => challenge(String(url), { payTo, amount })
     if (isRefunding(conduct)) return answerRefunding(world, request, { conduct, run })
+    if (isByChannel(conduct)) return answerByChannel(world, request, { conduct, run })
     const header = headers['payment-signature']
     const visit = (visits.get(run) ?? 0) + (header === undefined ? 0 : 1)
     visits.set(run, visit)

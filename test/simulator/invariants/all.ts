@@ -1,5 +1,6 @@
 import { booksBalance } from './books-balance.ts'
 import { budgetsKept } from './budgets-kept.ts'
+import { channelsBought } from './channels-bought.ts'
 import { channelsCharged } from './channels-charged.ts'
 import { clearingsPaidOnce } from './clearings-paid-once.ts'
 import { decisionsSealed } from './decisions-sealed.ts'
@@ -26,6 +27,7 @@ export const invariants: readonly Invariant[] = [
   incomeReceived,
   payersServed,
   channelsCharged,
+  channelsBought,
   pricesAccepted,
   refundsProved,
   depositsBooked,

@@ -125,6 +125,55 @@ export const purchaseMutants: readonly Mutant[] = [
     kinds: ['channel sale'],
   },
   {
+    name: 'refused-voucher-worthless',
+    attack:
+      'A seller refuses a voucher and claims it later: its purchase has failed in the books, and is paid.',
+    edits: [
+      {
+        file: 'src/rails/buying/channels/pay-by-voucher.ts',
+        text: 'await noteRefusal(database, { id, code: refusal.code, failure: refusal.failure, at: clock() })',
+        by: "await failPurchase(parts, purchase, { from: 'signed', code: 'seller_failed', failure: 'refused' })",
+      },
+    ],
+    kinds: ['channel purchase'],
+  },
+  {
+    name: 'unclaimed-stays-paid',
+    attack: 'What a seller never claimed comes back to the address, and is gone from the books.',
+    functions: [
+      {
+        file: 'src/storage/sql/functions/buying/channel_end.sql',
+        text: 'elsif c.booked > p_claimed then',
+        by: 'elsif false then',
+      },
+    ],
+    kinds: ['channel purchase'],
+  },
+  {
+    name: 'lost-answer-signed-higher',
+    attack: 'A voucher whose answer was lost is followed by a higher one, and the call is paid twice.',
+    functions: [
+      {
+        file: 'src/storage/sql/functions/buying/channel_claim.sql',
+        text: 'cumulative := c.booked + p.units;',
+        by: 'cumulative := greatest(c.booked, c.signed) + p.units;',
+      },
+      {
+        file: 'src/storage/sql/functions/buying/channel_take.sql',
+        text: 'c.booked + p_units <> p_cumulative',
+        by: 'c.booked + p_units > p_cumulative',
+      },
+    ],
+    edits: [
+      {
+        file: 'src/rails/buying/channels/pay-by-voucher.ts',
+        text: 'else if (attempts < ATTEMPTS) await timers.sleep(refusal.pauseMs ?? PAUSE_MS)',
+        by: 'else voucher = null',
+      },
+    ],
+    kinds: ['channel purchase'],
+  },
+  {
     name: 'refund-of-strangers',
     attack: 'Money that anybody sends counts as a refund: an agent fills its budget again with its own.',
     edits: [

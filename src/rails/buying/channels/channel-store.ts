@@ -43,6 +43,29 @@ export async function findOpenChannel(
   return { channel, left: channel?.left ?? 0n, number: rows.length }
 }
 
+/** An open channel, as a purchase by known terms needs it. @property left what can be bought by it. */
+export type OpenChannel = Pick<
+  Channel,
+  'id' | 'receiver_authorizer' | 'withdraw_delay' | 'token' | 'booked'
+> & { readonly left: bigint }
+
+const open: Statement = {
+  name: 'channel_open',
+  text: `select c.id, c.receiver_authorizer, c.withdraw_delay, c.token, c.booked, b.units as left
+    from channel c
+    join balance b on b.account = c.account_id || ':purse.' || c.id || ':available' and b.asset = c.asset
+    where c.key_id = $1 and c.origin = $2 and c.pay_to = $3 and c.asset = $4 and c.chain = $5 and c.status = 'open'`,
+}
+
+/** Finds the open channel to a seller that has money. */
+export async function findFilledChannel(
+  connection: Connection,
+  { keyId, origin, payTo, asset, chain }: ChannelPair,
+): Promise<OpenChannel | undefined> {
+  const [channel] = await connection.call<OpenChannel>(open, [keyId, origin, payTo, asset, chain])
+  return channel
+}
+
 export async function findChannel({ kysely }: Connection, id: string): Promise<Channel | undefined> {
   return kysely.selectFrom('channel').selectAll().where('id', '=', id).executeTakeFirst()
 }
@@ -157,6 +180,46 @@ export async function settleVoucher(
   return verdict
 }
 
+const delivery: Statement = {
+  name: 'channel_deliver',
+  text: 'select verdict, is_kept from channel_settle($1, $2, $3, $4, $5, $6, $7)',
+}
+
+/** Books as {@link settleVoucher}, and keeps what came. @property isKept false if there was a delivery: the first stays. */
+export async function deliverByVoucher(
+  database: Connection,
+  settled: {
+    readonly id: string
+    readonly cumulative: bigint
+    readonly destination: string
+    readonly delivered: Uint8Array
+    readonly hash: string
+    readonly attempts: number
+    readonly at: Date
+  },
+): Promise<{ readonly verdict: 'settled' | 'already_settled' | 'stale'; readonly isKept: boolean }> {
+  const { id, cumulative, destination, delivered, hash, attempts, at } = settled
+  const { verdict, is_kept: isKept } = await callForRow<{
+    verdict: 'settled' | 'already_settled' | 'stale'
+    is_kept: boolean
+  }>(database, delivery, [id, cumulative, destination, at, delivered, hash, attempts])
+  return { verdict, isKept }
+}
+
+const aside: Statement = {
+  name: 'channel_set_aside',
+  text: 'select channel_set_aside($1, $2, $3, $4) as is_aside',
+}
+
+/** Sets a purchase aside whose terms were refused, so that its call can be decided anew. @returns false if it was stopped. */
+export async function setAside(
+  database: Connection,
+  { id, call, at }: { id: string; call: { principal: string; key: string } | null; at: Date },
+): Promise<boolean> {
+  const given = [id, call?.principal ?? null, call?.key ?? null, at]
+  return (await callForRow<{ is_aside: boolean }>(database, aside, given)).is_aside
+}
+
 /** Begins to close an open channel. */
 export async function beginClosing({ kysely }: Connection, id: string, at: Date): Promise<void> {
   await kysely
@@ -218,6 +281,15 @@ export async function findUnanswered(
     .where('scheme', '=', 'batch-settlement')
     .where('state', '=', 'signed')
     .where('cumulative', '=', cumulative)
+    // One that was set aside is paid by what was bought in its place: a seller that says so now counts otherwise.
+    .where(({ not, and, eb }) =>
+      not(
+        and([
+          eb('is_canceled', '=', true),
+          eb(sql`failure_code`, 'is not distinct from', 'terms_not_payable'),
+        ]),
+      ),
+    )
     .where((of) => of(sql<bigint>`channel.booked + purchase.units`, '=', cumulative))
     .where('purchase.id', '<>', except)
     .orderBy('purchase.id', 'desc')

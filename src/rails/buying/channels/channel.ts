@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import { keccak256, stringToHex } from 'viem'
 import { z } from 'zod'
 import type { Json } from '../../../core/base/json.ts'
@@ -76,6 +77,9 @@ export function deriveChannelId({
   return `chn_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 26)}`
 }
 
+/** Never stale: the same terms are the same channel. */
+const configs = new WeakMap<Uint8Array, LRUCache<string, ChannelConfig>>()
+
 /** The terms of a channel in the contract: its own address pays, and signs the vouchers. */
 export function buildConfig(
   dataKey: Uint8Array,
@@ -93,8 +97,13 @@ export function buildConfig(
     readonly withdrawDelay: number
   },
 ): ChannelConfig {
+  const known = configs.get(dataKey) ?? new LRUCache<string, ChannelConfig>({ max: 1_000 })
+  configs.set(dataKey, known)
+  const name = [id, payTo, token, receiverAuthorizer, withdrawDelay].join(' ')
+  const built = known.get(name)
+  if (built !== undefined) return built
   const payer = purseKey(dataKey, id).address
-  return {
+  const config = {
     payer,
     // Stock sellers verify vouchers themselves only where this is set.
     payerAuthorizer: payer,
@@ -104,6 +113,8 @@ export function buildConfig(
     withdrawDelay,
     salt: keccak256(stringToHex(`bursar channel ${id}`)),
   }
+  known.set(name, config)
+  return config
 }
 
 /** The terms of a stored channel. @throws when they are not those that it was opened with. */

@@ -10,7 +10,7 @@ import { raiseAlarm } from '../../../books/alarms/alarms.ts'
 import { external } from '../../../books/ledger/accounts.ts'
 import { toJson } from '../../../core/base/json.ts'
 import type { ChannelState } from '../../../providers/chain/port.ts'
-import { channelsAddress } from '../../../providers/payment-channels.ts'
+import { channelStruct, channelsAddress } from '../../../providers/payment-channels.ts'
 import { type Connection, callForRow, type Statement } from '../../../storage/database.ts'
 import { purseKey } from '../authorization.ts'
 import type { PayingParts } from '../pay-purchase.ts'
@@ -30,7 +30,7 @@ const BATCH = 20
 const REFUND_MS = 10_000
 
 const abi = parseAbi([
-  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  channelStruct,
   'function initiateWithdraw(ChannelConfig config, uint128 amount)',
   'function finalizeWithdraw(ChannelConfig config)',
 ])

@@ -6,6 +6,7 @@ import { signedPaymentTypes } from '../../../core/base/signed-payment-types.ts'
 import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import {
   type ChannelConfig,
+  channelStruct,
   channelsAddress,
   depositCollectorAddress,
   hashChannel,
@@ -20,7 +21,7 @@ const VALID_SECONDS = 600
 const DEPOSIT_WAIT_MS = 15_000
 
 const abi = parseAbi([
-  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  channelStruct,
   'function deposit(ChannelConfig config, uint128 amount, address collector, bytes collectorData)',
 ])
 

@@ -3,17 +3,20 @@
  * the seller has answered. Nothing is sent to the chain, but for the deposit of a new channel.
  */
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { external } from '../../../books/ledger/accounts.ts'
+import type { Json } from '../../../core/base/json.ts'
 import { seal } from '../../../core/base/seal.ts'
 import { timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
+import { PlanAgain } from '../../../core/failures/plan-again.ts'
 import { type ChannelConfig, hashChannel } from '../../../providers/payment-channels.ts'
 import type { PublicAnswer } from '../../../providers/public-fetch.ts'
 import { createAnswerWriter, MAX_ANSWER_BYTES } from '../answer.ts'
 import { sealAnswer } from '../delivery.ts'
 import { failPurchase } from '../end-purchase.ts'
 import { buildGivenUpFailure } from '../fund-purchase.ts'
-import { toOfferChain } from '../offers.ts'
+import { readOffers, toOfferChain } from '../offers.ts'
 import {
   ATTEMPTS,
   BODY_MS,
@@ -34,13 +37,16 @@ import { buildConfig, readWishes } from './channel.ts'
 import {
   beginClosing,
   claimChannel,
+  deliverByVoucher,
   findChannel,
   findUnanswered,
   keepVoucher,
   noteRefusal,
+  setAside,
   settleVoucher,
 } from './channel-store.ts'
 import { bringDeposit } from './deposit.ts'
+import { distrustTerms, type KnownCall, rememberTerms } from './known-terms.ts'
 import { readCharged, signVoucher } from './voucher.ts'
 
 /** How long a purchase waits for those before it. */
@@ -55,7 +61,15 @@ export interface VoucherPayment {
   readonly terms: PurchaseTerms
   readonly request: PurchaseRequest
   readonly isTaken: boolean
+  /** `now`: the seller was asked by this call; `earlier`: this is a repeated call; otherwise it was not asked. */
+  readonly asked: 'now' | 'earlier' | UnaskedCall
   readonly fund: () => Promise<void>
+}
+
+/** A call by known terms. @property maxUnits highest price. @property call its idempotency; null: it has none. */
+interface UnaskedCall {
+  readonly maxUnits: bigint
+  readonly call: { readonly principal: string; readonly key: string } | null
 }
 
 /** A voucher that may leave the process. @property isNew it was never presented. */
@@ -65,7 +79,10 @@ interface Voucher {
   readonly header: { readonly name: string; readonly value: string }
 }
 
-/** Safe to repeat, also at the same time. @returns the purchase afterwards. @throws Failure when nothing was signed. */
+/**
+ * Safe to repeat, also at the same time. @returns the purchase afterwards. @throws Failure when nothing was signed.
+ * @throws PlanAgain when the seller wants other terms than those that were known.
+ */
 export async function payByVoucher(parts: PayingParts, payment: VoucherPayment): Promise<Purchase> {
   const { purchase, request, isTaken, fund } = payment
   if (purchase.state === 'settled') return askAgain(parts, payment)
@@ -83,8 +100,12 @@ export async function payByVoucher(parts: PayingParts, payment: VoucherPayment):
     if (timeoutMs <= 0) break
     attempts += 1
     const { asked, writer } = await present(parts, { purchase, request, timeoutMs, header: voucher.header })
-    if (asked.status === 'answered' && isSuccess(asked.answer))
-      return deliver(parts, { purchase, voucher, answer: asked.answer, writer, attempts })
+    if (asked.status === 'answered' && isSuccess(asked.answer)) {
+      const delivered = await deliver(parts, { purchase, voucher, answer: asked.answer, writer, attempts })
+      if (payment.asked === 'now' && delivered.state === 'settled')
+        rememberTerms(database, toCall(payment), payment.terms)
+      return delivered
+    }
     await writer.discard()
     refusal = judgeRefusal(
       { chain: await toOfferChain(parts.chain, parts.settings), now: clock() },
@@ -93,6 +114,8 @@ export async function payByVoucher(parts: PayingParts, payment: VoucherPayment):
     const charged =
       asked.status === 'answered' ? readCharged(asked.answer, channelHash(parts, payment)) : null
     const said = charged === null ? 'nothing' : await heed(parts, { purchase, voucher, charged })
+    if (attempts === 1 && voucher.isNew && asked.status === 'answered' && !OTHERWISE.has(said))
+      await planAgain(parts, payment, asked.answer)
     voucher = { ...voucher, isNew: false }
     if (said === 'paid') refusal = takenAlready
     if (said === 'paid' || said === 'strange') break
@@ -100,9 +123,50 @@ export async function payByVoucher(parts: PayingParts, payment: VoucherPayment):
     else if (refusal.isFinal) break
     else if (attempts < ATTEMPTS) await timers.sleep(refusal.pauseMs ?? PAUSE_MS)
   }
+  if (typeof payment.asked !== 'string') distrustTerms(database, toCall(payment))
   await countAttempts(database, { id, attempts })
   await noteRefusal(database, { id, code: refusal.code, failure: refusal.failure, at: clock() })
   return requireCurrent(parts, id)
+}
+
+/** What a seller may say of a voucher that it does not refuse for its terms. */
+const OTHERWISE: ReadonlySet<string> = new Set(['paid', 'others', 'strange'])
+
+/**
+ * Sets a purchase aside whose seller was not asked first, and now wants other terms for the same channel. Of the two vouchers, both for
+ * all that was bought before, at most the higher can be claimed: together they take no more than the caller agreed to.
+ * @throws PlanAgain if it was.
+ */
+async function planAgain(parts: PayingParts, payment: VoucherPayment, answer: PublicAnswer): Promise<void> {
+  const { purchase, terms, asked } = payment
+  if (typeof asked === 'string' || answer.status !== 402 || purchase.attempts > 0) return
+  const { database, chain, clock, settings } = parts
+  const offered = readOffers(await toOfferChain(chain, settings), answer, clock()).find(
+    ({ scheme, reason, token, payTo, units, offer }) =>
+      scheme === 'batch-settlement' &&
+      reason === null &&
+      token === terms.token &&
+      payTo === terms.payTo &&
+      units <= asked.maxUnits &&
+      isSameChannel(offer, terms.offer),
+  )
+  if (offered === undefined || isDeepStrictEqual(offered.offer, terms.offer)) return
+  distrustTerms(database, toCall(payment))
+  if (await setAside(database, { id: purchase.id, call: asked.call, at: clock() }))
+    throw new PlanAgain(terms.purseId)
+}
+
+function isSameChannel(one: Json, other: Json): boolean {
+  const [wishes, before] = [readWishes(one), readWishes(other)]
+  return (
+    wishes?.receiverAuthorizer === before?.receiverAuthorizer &&
+    wishes?.withdrawDelay === before?.withdrawDelay
+  )
+}
+
+function toCall({ purchase, terms }: Pick<VoucherPayment, 'purchase' | 'terms'>): KnownCall {
+  const { asset, method, url } = terms
+  return { keyId: purchase.key_id ?? '', chain: purchase.chain, asset, method, url }
 }
 
 const takenAlready: Refusal = {
@@ -151,15 +215,14 @@ async function deliver(
 ): Promise<Purchase> {
   const { database, chain, clock, settings, log } = parts
   const { id } = purchase
-  const settling = settleVoucher(database, {
-    ...{ id, cumulative: voucher.cumulative, destination: external(chain.name), at: clock() },
-  })
   const { delivered, hash } = await sealAnswer(settings.dataKey, id, { answer, writer })
   const at = clock()
-  const verdict = await settling
+  const { verdict, isKept } = await deliverByVoucher(database, {
+    ...{ id, cumulative: voucher.cumulative, destination: external(chain.name) },
+    ...{ delivered, hash, attempts, at },
+  })
   if (verdict === 'stale')
     log.error({ purchaseId: id }, 'a seller took a voucher that is not the next one of its channel')
-  const isKept = await keepDelivered(database, { id, delivered, hash, attempts, at })
   if (!isKept) await writer.discard()
   if (!isKept || verdict !== 'settled' || purchase.attempts > 0) return requireCurrent(parts, id)
   // Nothing changes a purchase that is paid and delivered, so it is not read again.

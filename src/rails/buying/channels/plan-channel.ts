@@ -4,7 +4,7 @@ import { minimum } from '../../../core/money/shares.ts'
 import type { Connection } from '../../../storage/database.ts'
 import type { ChannelLimits, Offer } from '../offers.ts'
 import { type ChannelWishes, deriveChannelId, readWishes } from './channel.ts'
-import { type ChannelPair, findOpenChannel } from './channel-store.ts'
+import { type ChannelPair, findOpenChannel, type OpenChannel } from './channel-store.ts'
 
 /** What is deposited, in prices, unless the seller wants more. */
 const PRICES_DEPOSITED = 100n
@@ -32,10 +32,7 @@ export async function planChannel(
   const until = timers.monotonic() + OPENING_MS
   for (;;) {
     const { channel, left, number } = await findOpenChannel(database, pair)
-    const isSame =
-      channel?.receiver_authorizer === wishes.receiverAuthorizer &&
-      channel.withdraw_delay === wishes.withdrawDelay &&
-      channel.token === token
+    const isSame = channel !== undefined && hasTerms(channel, { wishes, token })
     if (isSame && left >= units)
       return { id: channel.id, wishes, isReady: true, cumulative: channel.booked + units, deposit: 0n }
     const isOpening =
@@ -49,4 +46,31 @@ export async function planChannel(
     }
     await timers.sleep(OPENING_POLL_MS)
   }
+}
+
+/** Plans for terms that are known. @returns undefined if the channel has others, or not the price. */
+export function planKnownChannel(
+  channel: OpenChannel | undefined,
+  { offer, units, token }: Pick<Offer, 'offer' | 'units' | 'token'>,
+): ChannelPlan | undefined {
+  const wishes = readWishes(offer)
+  if (
+    channel === undefined ||
+    wishes === null ||
+    !hasTerms(channel, { wishes, token }) ||
+    channel.left < units
+  )
+    return undefined
+  return { id: channel.id, wishes, isReady: true, cumulative: channel.booked + units, deposit: 0n }
+}
+
+function hasTerms(
+  channel: Pick<OpenChannel, 'receiver_authorizer' | 'withdraw_delay' | 'token'>,
+  { wishes: { receiverAuthorizer, withdrawDelay }, token }: { wishes: ChannelWishes; token: string },
+): boolean {
+  return (
+    channel.receiver_authorizer === receiverAuthorizer &&
+    channel.withdraw_delay === withdrawDelay &&
+    channel.token === token
+  )
 }

@@ -1,12 +1,8 @@
 /** Vouchers: what a channel's address signs for its seller, and what sellers say to them. */
 import { z } from 'zod'
 import type { Json } from '../../../core/base/json.ts'
-import {
-  type ChannelConfig,
-  channelDomain,
-  channelTypes,
-  hashChannel,
-} from '../../../providers/payment-channels.ts'
+import { minimum } from '../../../core/money/shares.ts'
+import { type ChannelConfig, hashChannel, hashVoucher } from '../../../providers/payment-channels.ts'
 import type { PublicAnswer } from '../../../providers/public-fetch.ts'
 import { purseKey } from '../authorization.ts'
 import { parseStrangersJson } from '../stranger-json.ts'
@@ -39,12 +35,7 @@ export async function signVoucher(
 ): Promise<{ readonly name: string; readonly value: string }> {
   const { accepted, resource, extensions } = acceptedOffer.parse(offer)
   const channelId = hashChannel(config, chainId)
-  const signature = await purseKey(dataKey, id).signTypedData({
-    domain: channelDomain(chainId),
-    types: channelTypes,
-    primaryType: 'Voucher',
-    message: { channelId, maxClaimableAmount: cumulative },
-  })
+  const signature = await purseKey(dataKey, id).sign({ hash: hashVoucher(channelId, cumulative, chainId) })
   const payment = {
     x402Version: 2,
     resource: resource ?? undefined,
@@ -75,6 +66,9 @@ const refusal = z.looseObject({
     .max(20),
 })
 
+/** Beyond every deposit, and within what the database can compare. */
+const MOST_CHARGED = 10n ** 18n
+
 /** Reads what the seller says that it has charged on a channel; null where it says nothing. @returns smallest units. */
 export function readCharged(answer: Pick<PublicAnswer, 'headers'>, hash: string): bigint | null {
   for (const header of headerValues(answer, 'payment-required').slice(0, 3)) {
@@ -83,7 +77,7 @@ export function readCharged(answer: Pick<PublicAnswer, 'headers'>, hash: string)
     const state = read.data?.accepts
       .map(({ extra }) => extra?.channelState)
       .find((each) => each?.channelId.toLowerCase() === hash.toLowerCase())
-    if (state !== undefined) return BigInt(state.chargedCumulativeAmount)
+    if (state !== undefined) return minimum(BigInt(state.chargedCumulativeAmount), MOST_CHARGED)
   }
   return null
 }

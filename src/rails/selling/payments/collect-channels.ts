@@ -9,7 +9,12 @@ import type { Clock } from '../../../core/base/clock.ts'
 import type { Log } from '../../../core/base/log.ts'
 import { derivedSeed } from '../../../core/base/seal.ts'
 import type { Chain } from '../../../providers/chain/port.ts'
-import { channelDomain, channelsAddress, channelTypes } from '../../../providers/payment-channels.ts'
+import {
+  channelDomain,
+  channelStruct,
+  channelsAddress,
+  channelTypes,
+} from '../../../providers/payment-channels.ts'
 import type { Database } from '../../../storage/database.ts'
 import { bookChannelIncome, hasChannels, noteClaimed, takeDueChannels } from './channels.ts'
 
@@ -17,7 +22,7 @@ import { bookChannelIncome, hasChannels, noteClaimed, takeDueChannels } from './
 const BATCH = 4
 
 const abi = parseAbi([
-  'struct ChannelConfig { address payer; address payerAuthorizer; address receiver; address receiverAuthorizer; address token; uint40 withdrawDelay; bytes32 salt; }',
+  channelStruct,
   'struct Voucher { ChannelConfig channel; uint128 maxClaimableAmount; }',
   'struct VoucherClaim { Voucher voucher; bytes signature; uint128 totalClaimed; }',
   'function claimWithSignature(VoucherClaim[] claims, bytes authorizerSignature)',
