@@ -5909,6 +5909,8 @@ export interface Operations {
     /** List recourse of payments, newest first; a key sees its own. */
     readonly list: List<
       {
+        /** Only of this payment. */
+        objectId?: string
         /** 1 to 100, default 50. */
         limit?: number | string
         /** From `nextCursor`. */

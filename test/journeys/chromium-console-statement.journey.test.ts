@@ -172,6 +172,49 @@ describe.skipIf(executable === undefined)('what the console tells of money', () 
     await context.close()
   }, 180_000)
 
+  it('tells what became of a payment, and gets it back at the press of the one button that helps', async () => {
+    const buy = async (seller: string) => {
+      const url = `${origin}/sandbox/sellers/${seller}`
+      const { body } = await owner.send('POST', '/api/purchases', { url, maxAmount: '0.05', purpose: seller })
+      expect(body).toMatchObject({ status: 'undelivered', charged: '0.01' })
+    }
+    await buy('refunds')
+    await buy('refuses-refund')
+    const { context, page } = await open()
+    await page.goto('/activity?kind=purchase')
+    const openEntry = async (seller: string) => {
+      const entry = page.locator('details', { hasText: `“${seller}”` })
+      await entry.locator('summary').click()
+      await entry.getByText('Nothing came', { exact: true }).waitFor()
+      return entry
+    }
+    const askBack = async (seller: string) => {
+      const entry = await openEntry(seller)
+      await entry.getByRole('button', { name: 'Get the money back' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Get the money back' })
+      expect(await dialog.getByLabel('What is wrong').inputValue()).toBe('not_delivered')
+      await dialog.getByLabel('A note').fill('Paid, and got nothing.')
+      return { entry, dialog }
+    }
+    const paidBack = await askBack('refunds')
+    expect(await look(page, 'payment-asked-back')).toEqual([])
+    await paidBack.dialog.getByRole('button', { name: 'Get the money back' }).click()
+    await paidBack.entry.getByText('0.01 USDC is back', { exact: true }).waitFor({ timeout: 30_000 })
+    expect(await paidBack.entry.getByRole('button', { name: 'Get the money back' }).count()).toBe(0)
+    const refused = await askBack('refuses-refund')
+    await refused.dialog.getByRole('button', { name: 'Get the money back' }).click()
+    await refused.entry
+      .getByText('Refused: the money is not back', { exact: true })
+      .waitFor({ timeout: 30_000 })
+    expect(await look(page, 'payment-story')).toEqual([])
+    // What came back leads to its payment.
+    await page.goto('/activity?kind=deposit')
+    await page.locator('summary', { hasText: '0.01' }).click()
+    await page.getByRole('link', { name: 'An earlier payment' }).click()
+    await page.locator('details', { hasText: '“refunds”' }).getByText('0.01 USDC is back').waitFor()
+    await context.close()
+  }, 180_000)
+
   it('says when the rules of an entry did not load, and loads them again', async () => {
     const { context, page } = await open()
     await page.route('**/api/agents/decisions/*/rules', (route) => route.abort())

@@ -15,7 +15,10 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: true,
-  input: z.strictObject(pageMembers),
+  input: z.strictObject({
+    objectId: z.string().max(64).optional().describe('Only of this payment.'),
+    ...pageMembers,
+  }),
   output: z.strictObject({
     recourse: z.array(listedRecourse).describe('Those of this page.'),
     nextCursor,
@@ -26,6 +29,7 @@ export default defineTool({
     const { rows, nextCursor: next } = await listRecourse(context.database, {
       accountId: caller.account.id,
       keyId: caller.kind === 'key' ? caller.key.id : null,
+      objectId: input.objectId,
       page: toPage(input),
     })
     return { recourse: rows.map(viewListed), nextCursor: next }

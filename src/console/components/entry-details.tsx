@@ -13,6 +13,7 @@ import { formatMoment } from '../words/time.ts'
 import { Copy, CopyButton } from './controls.tsx'
 import { Icon } from './icon.tsx'
 import { Failed, SkeletonRows } from './messages.tsx'
+import { PaymentStory } from './payment-story.tsx'
 import { Untrusted } from './quote.tsx'
 import { Receipt } from './receipt.tsx'
 import { headRules, RulesTable } from './rules-table.tsx'
@@ -45,11 +46,14 @@ function WithDecision({ entry, agent, id }: Shown & { readonly id: string }) {
   if (state.status === 'loading') return <SkeletonRows rows={3} />
   if (state.status === 'failed')
     return <Failed subject="The decision" error={state.error} retry={source.reload} />
-  if (state.value === undefined) return <ReceiptFacts entry={entry} agent={agent} decision={null} />
+  const decision = state.value ?? null
   return (
     <>
-      <Rules decision={state.value} />
-      <ReceiptFacts entry={entry} agent={agent} decision={state.value} />
+      <div class="stack stack--loose">
+        <PaymentStory entry={entry} />
+        {decision !== null && <Rules decision={decision} />}
+      </div>
+      <ReceiptFacts entry={entry} agent={agent} decision={decision} />
     </>
   )
 }
@@ -101,7 +105,7 @@ function Rules({ decision }: { readonly decision: Decision }) {
 }
 
 function ReceiptFacts({ entry, agent, decision }: Shown & { readonly decision: Decision | null }) {
-  const { counterparty, transactionHash, agentId, memo, object } = entry
+  const { counterparty, transactionHash, agentId, memo, object, refundOf } = entry
   const amount = shownAmount(entry)
   return (
     <div class="stack">
@@ -116,6 +120,11 @@ function ReceiptFacts({ entry, agent, decision }: Shown & { readonly decision: D
         {memo !== null && (
           <Fact name="Memo">
             <Untrusted>{memo}</Untrusted>
+          </Fact>
+        )}
+        {refundOf !== null && (
+          <Fact name="Returns">
+            <Link href={`/activity?entry=${encodeURIComponent(refundOf.id)}`}>An earlier payment</Link>
           </Fact>
         )}
         {entry.task !== null && (

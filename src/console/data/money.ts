@@ -93,3 +93,13 @@ export function findDecision(decisionId: string | null) {
 
 /** The owner as a customer of the bank; its pages are secrets of the owner and are read anew each time. */
 export const bankCustomer = resource(() => bursar.banking.customer.get())
+
+/** The recourse of a payment, by the payment's id; null without one. */
+export const recourseByPayment = resourceById(
+  async (objectId) => {
+    const { recourse } = await bursar.recourse.list({ objectId, limit: 1 })
+    const [listed] = recourse
+    return listed === undefined ? null : bursar.recourse.get({ id: listed.recourseId })
+  },
+  ['recourse.'],
+)

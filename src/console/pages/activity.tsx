@@ -1,5 +1,5 @@
 /** Everything that came in and went out, in one statement. */
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSearchParams } from 'wouter-preact'
 import type { ActivityEntry } from '../../client/operations.ts'
 import { Amount } from '../components/amount.tsx'
@@ -383,6 +383,10 @@ function nameDay(day: Date): string {
 
 function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly isOpened: boolean }) {
   const [isOpen, setOpen] = useState(isOpened)
+  const details = useRef<HTMLDetailsElement>(null)
+  useEffect(() => {
+    if (isOpened) details.current?.scrollIntoView({ block: 'nearest' })
+  }, [isOpened])
   const agent = useAgentName(entry.agentId)
   const amount = shownAmount(entry)
   const beneath = wordsBeneath(entry)
@@ -393,7 +397,7 @@ function Entry({ entry, isOpened }: { readonly entry: ActivityEntry; readonly is
   })
   return (
     <li>
-      <details open={isOpened} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <details ref={details} open={isOpened} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary class="stmt">
           <IconGlyph
             name={chooseIcon(entry)}

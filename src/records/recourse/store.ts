@@ -145,9 +145,15 @@ export function findAnyRecourse({ kysely }: Connection, id: string): Promise<Rec
   return kysely.selectFrom('recourse').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
+/** @param objectId of the payment; undefined for all. */
 export async function listRecourse(
   { kysely }: Connection,
-  { accountId, keyId, page }: RecourseOwner & { readonly page: Page },
+  {
+    accountId,
+    keyId,
+    objectId,
+    page,
+  }: RecourseOwner & { readonly objectId?: string | undefined; readonly page: Page },
 ): Promise<{ rows: readonly Recourse[]; nextCursor: string | null }> {
   let query = kysely
     .selectFrom('recourse')
@@ -156,6 +162,7 @@ export async function listRecourse(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
   if (keyId !== null) query = query.where('key_id', '=', keyId)
+  if (objectId !== undefined) query = query.where('object_id', '=', objectId)
   if (page.after !== null) query = query.where('id', '<', page.after)
   return cutPage(await query.execute(), page)
 }
