@@ -73,11 +73,12 @@ const problem = z.looseObject({
 export function createApprovals({
   database,
   clock,
+  onCalendar,
   log,
-}: Pick<Services, 'database' | 'clock' | 'log'>): Approvals {
+}: Pick<Services, 'database' | 'clock' | 'onCalendar' | 'log'>): Approvals {
   const waiters = createPoller({
     everyMs: POLL_INTERVAL_MS,
-    look: (ids) => findDecidedApprovals(database, { ids, now: clock() }),
+    look: (ids) => findDecidedApprovals(database, { ids, now: onCalendar(clock()) }),
   })
   /** Number of waiting calls, by key. */
   const waitingByKey = new Map<string, number>()

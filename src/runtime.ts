@@ -24,6 +24,7 @@ import type { Config } from './core/config/read-config.ts'
 import { createAskOwner } from './kernel/ask-owner.ts'
 import type { Services } from './kernel/context.ts'
 import { createRunApproved } from './kernel/run-approved.ts'
+import { createScheduling } from './kernel/scheduling.ts'
 import type { Tool } from './kernel/tool.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
 import { createConfiguredBroker } from './providers/broker/configured.ts'
@@ -60,6 +61,7 @@ import {
   sandboxWebhookSecrets,
 } from './sandbox/sandbox.ts'
 import { buildRateLimits, buildSettings } from './settings.ts'
+import { createBusinessCalendar } from './storage/business-calendar.ts'
 import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
 import type { Doorbell } from './storage/database.ts'
 import { createSharedClock, type SharedClock } from './storage/shared-clock.ts'
@@ -140,6 +142,8 @@ export async function createRuntime(
       releaseChainClaim = await (await import('./storage/own-chain.ts')).claimForOwnChain({ url, log })
     // The embedded database uses this machine's clock.
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
+    // Production has no calendar of its own, whatever its database says.
+    const calendar = config.mode === 'sandbox' ? await createBusinessCalendar(database) : null
     const settings = await buildSettings(config, origin, database)
     const { dataKey } = settings
     const chainOwner = readChainOwner(config)
@@ -222,12 +226,25 @@ export async function createRuntime(
           : await prepareSandbox({ ...parts, journal, cardProcessor, bankingProvider, webhooks }),
       runApproved: createRunApproved((name) => tools.find((tool) => tool.name === name)),
       askOwner: createAskOwner(tools),
+      scheduling: createScheduling(tools),
+      onCalendar: calendar?.onCalendar ?? ((at) => at),
+      advanceCalendar: calendar?.advance ?? null,
       hasSigner,
     }
     return {
       services,
-      openDoorbell: (onRing) => openDoorbell(config, { onRing, log }),
-      setClock: async () => shared?.set(),
+      openDoorbell: (onRing) => {
+        const ring = () => {
+          onRing()
+          // The ring may be about the calendar.
+          calendar?.set().catch((err: unknown) => log.warn({ err }, 'reading the calendar failed'))
+        }
+        return openDoorbell(config, { onRing: ring, log })
+      },
+      setClock: async () => {
+        await shared?.set()
+        await calendar?.set()
+      },
       close,
     }
   } catch (error) {

@@ -47,12 +47,13 @@ export default defineTool({
     signers: z
       .array(signerView)
       .describe('The owner’s passkeys and EVM keys that sign for the wallet, newest first.'),
-    now: z.string().describe('The gateway’s clock, ISO 8601 UTC.'),
+    now: z.string().describe('The time that budgets and schedules go by, ISO 8601 UTC.'),
   }),
   failures: [],
   run: async (context) => {
     const caller = requireCaller(context)
-    const { database, now } = context
+    const { database } = context
+    const now = context.onCalendar(context.now)
     const accountId = caller.account.id
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const facts = await readCallerFacts(database, { accountId, keyId }, now)

@@ -124,6 +124,7 @@ import recourseList from './recourse/list.ts'
 import recourseOpen from './recourse/open.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxAuthorizations from './sandbox/authorizations.ts'
+import sandboxClock from './sandbox/clock.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxDeposits from './sandbox/deposits.ts'
 import sandboxFaucet from './sandbox/faucet.ts'
@@ -132,6 +133,11 @@ import sandboxPayouts from './sandbox/payouts.ts'
 import sandboxPrices from './sandbox/prices.ts'
 import sandboxRecourse from './sandbox/recourse.ts'
 import sandboxSellers from './sandbox/sellers.ts'
+import schedulesCreate from './schedules/create.ts'
+import schedulesGet from './schedules/get.ts'
+import schedulesList from './schedules/list.ts'
+import schedulesRemove from './schedules/remove.ts'
+import schedulesUpdate from './schedules/update.ts'
 import securityJournalList from './security/journal/list.ts'
 import securityLock from './security/lock.ts'
 import securityMfa from './security/mfa.ts'
@@ -284,6 +290,7 @@ export const tools: readonly Tool[] = [
   recourseOpen,
   sandboxAdmin,
   sandboxAuthorizations,
+  sandboxClock,
   sandboxCredentials,
   sandboxDeposits,
   sandboxFaucet,
@@ -292,6 +299,11 @@ export const tools: readonly Tool[] = [
   sandboxPrices,
   sandboxRecourse,
   sandboxSellers,
+  schedulesCreate,
+  schedulesGet,
+  schedulesList,
+  schedulesRemove,
+  schedulesUpdate,
   securityJournalList,
   securityLock,
   securityMfa,

@@ -2042,7 +2042,7 @@ export type ContextResponse = {
   } | null
   /** The owner’s passkeys and EVM keys that sign for the wallet, newest first. */
   signers: Signer[]
-  /** The gateway’s clock, ISO 8601 UTC. */
+  /** The time that budgets and schedules go by, ISO 8601 UTC. */
   now: string
 }
 
@@ -2507,6 +2507,46 @@ export type Event = EventEnvelope &
             /** Its id. */
             id: string
           }
+        }
+      }
+    | {
+        /** `schedule.created`: A schedule was made. `schedule.paused`: A schedule was paused. `schedule.resumed`: A paused or failing schedule goes on. `schedule.failing`: A schedule failed three times in a row, and stops until its owner lets it go on. `schedule.ended`: A schedule has ended for good. */
+        type:
+          | 'schedule.created'
+          | 'schedule.paused'
+          | 'schedule.resumed'
+          | 'schedule.failing'
+          | 'schedule.ended'
+        /** Facts of the event. */
+        data: {
+          /** Operation of each run, such as `wallets.transfer`. */
+          operation: string
+          /** Status of the schedule. */
+          status: 'active' | 'paused' | 'failing' | 'ended'
+          /** When it is due next, ISO 8601 UTC; null: never. */
+          nextAt: string | null
+        }
+      }
+    | {
+        /** `schedule.completed`: A run of a schedule was made. `schedule.failed`: A run of a schedule failed. `schedule.denied`: A run of a schedule was denied, such as by the policy. `schedule.missed`: A due time passed while the gateway was off for longer than the schedule allows. */
+        type: 'schedule.completed' | 'schedule.failed' | 'schedule.denied' | 'schedule.missed'
+        /** Facts of the event. */
+        data: {
+          /** Operation of the run, such as `wallets.transfer`. */
+          operation: string
+          /** When it was due, ISO 8601 UTC. */
+          dueAt: string
+          /** `dec_…`: the policy decision. */
+          decisionId: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+          /** What the run made, such as a transfer; null: nothing. */
+          made: {
+            /** Its kind. */
+            kind: string
+            /** Its id. */
+            id: string
+          } | null
         }
       }
     | {
@@ -3968,6 +4008,16 @@ export type SandboxAuthorizationsResponse = {
   cleared: boolean
 }
 
+export type SandboxClockRequest = {
+  /** Seconds, at most a year. 0 reads it. */
+  advance: number
+}
+
+export type SandboxClockResponse = {
+  /** The calendar’s time, ISO 8601 UTC. */
+  now: string
+}
+
 export type SandboxCredentialsResponse = {
   /** Developer API key of the demo account. */
   demoApiKey: string
@@ -4133,6 +4183,114 @@ export type SandboxSellersResponse = {
     /** Goods of the seller, or its dishonesty. */
     about: string
   }[]
+}
+
+export type Schedule = {
+  /** `sch_…` */
+  scheduleId: string
+  /** Operation of each run. */
+  operation: 'wallets.transfer' | 'banking.payouts.create' | 'purchases.buy' | 'investing.order'
+  /** Its input. */
+  input: Record<string, unknown>
+  /** How often. */
+  every: {
+    /** Unit. */
+    unit: 'day' | 'week' | 'month'
+    /** Units between two runs. */
+    interval: number
+    /** ISO weekday or day of the month. */
+    on: number | null
+  }
+  /** IANA time zone. */
+  tz: string
+  /** `failing`: three runs failed, the owner is asked. */
+  status: 'active' | 'paused' | 'failing' | 'ended'
+  /** Next due time, ISO 8601 UTC; null: none. */
+  nextAt: string | null
+  /** Due times of the next 30 days. */
+  upcoming: string[]
+  /** ISO 8601 UTC. */
+  startsAt: string
+  /** ISO 8601 UTC; null: open. */
+  endsAt: string | null
+  /** Due times that are left of `count`; null: open. */
+  left: number | null
+  /** Hours after which a time is missed. */
+  graceHours: number
+  /** Of purchases. */
+  priceGuard: {
+    /** Most that one purchase may cost. */
+    max: string
+    /** Most that it may cost more than the one before, in percent. */
+    risePct: number | null
+  } | null
+  /** Key that it spends as; null: the owner. */
+  agentId: string | null
+  /** Runs, newest first. */
+  runs: {
+    /** Due time, ISO 8601 UTC. */
+    at: string
+    /** What became of it. */
+    status: 'completed' | 'failed' | 'denied' | 'missed'
+    /** What it made; null: nothing. */
+    object: {
+      /** Its kind. */
+      kind: string
+      /** Its id. */
+      id: string
+    } | null
+    /** `dec_…`; null: none. */
+    decisionId: string | null
+    /** Code of the failure. */
+    reason: string | null
+  }[]
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
+export type SchedulesCreateRequest = {
+  /** Operation of each run. */
+  operation: 'wallets.transfer' | 'banking.payouts.create' | 'purchases.buy' | 'investing.order'
+  /** Its input, exactly as it would be sent, without a signature. */
+  input: Record<string, unknown>
+  /** How often. */
+  every: {
+    /** Unit. */
+    unit: 'day' | 'week' | 'month'
+    /** Units between two runs. Default: 1. */
+    interval?: number
+    /** ISO weekday (1: Monday), or day of the month: 31 is its last. Default: the start’s. */
+    on?: number
+  }
+  /** IANA time zone. Default: `UTC`. */
+  tz?: string
+  /** The first run is due then, or on the first `on` after. Default: one interval from now. */
+  startsAt?: string
+  /** No run is due later. */
+  endsAt?: string
+  /** Due times in all. */
+  count?: number
+  /** A run that is later than this is missed. Default: 24. */
+  graceHours?: number
+  /** For purchases: a run that would cost more is denied. */
+  priceGuard?: {
+    /** Most that one purchase may cost. */
+    max: Amount
+    /** Most that it may cost more than the purchase before, in percent. */
+    risePct?: number
+  }
+}
+
+export type SchedulesListResponse = {
+  /** Those of this page. */
+  schedules: Schedule[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
+export type SchedulesUpdateRequest = {
+  /** `ended` is for good. `active` goes on with the next due time, and is the owner’s to allow. */
+  status: 'active' | 'paused' | 'ended'
 }
 
 export type SecurityJournalListResponse = {
@@ -5769,6 +5927,8 @@ export interface Operations {
     readonly admin: Call<Record<never, never>, SandboxAdminResponse>
     /** Simulate a purchase with a sandbox card by sending the signed webhooks of the card network. */
     readonly authorizations: Call<SandboxAuthorizationsRequest, SandboxAuthorizationsResponse>
+    /** Set the calendar ahead on every gateway of the sandbox, as if it had been off for so long. */
+    readonly clock: Call<SandboxClockRequest, SandboxClockResponse>
     /** Read the generated secrets of the sandbox: a demo API key, the chain, and a funded x402 payer. */
     readonly credentials: Call<Record<never, never>, SandboxCredentialsResponse>
     /** Simulate a bank deposit by sending the signed webhooks of the banking provider. */
@@ -5785,6 +5945,45 @@ export interface Operations {
     readonly recourse: Call<SandboxRecourseRequest, SandboxRecourseResponse>
     /** List the sellers of the sandbox, honest and dishonest, that take real payments on the sandbox chain. */
     readonly sellers: Call<Record<never, never>, SandboxSellersResponse>
+  }
+  readonly schedules: {
+    /** Make one payment, purchase or order again and again, such as each month. */
+    readonly create: Call<SchedulesCreateRequest, Schedule>
+    /** List schedules with their latest runs, newest first; a key sees its own. */
+    readonly list: List<
+      {
+        /** 1 to 100, default 50. */
+        limit?: number | string
+        /** From `nextCursor`. */
+        cursor?: string
+      },
+      SchedulesListResponse,
+      SchedulesListResponse['schedules'][number]
+    >
+    /** Read a schedule and its latest runs. */
+    readonly get: Call<
+      {
+        /** `sch_…` */
+        id: string
+      },
+      Schedule
+    >
+    /** End a schedule for good. Its runs stay readable. */
+    readonly remove: Call<
+      {
+        /** `sch_…` */
+        id: string
+      },
+      Schedule
+    >
+    /** Pause, resume or end a schedule. What it pays, and how often, never changes. */
+    readonly update: Call<
+      {
+        /** `sch_…` */
+        id: string
+      } & SchedulesUpdateRequest,
+      Schedule
+    >
   }
   readonly security: {
     readonly journal: {
@@ -6155,6 +6354,7 @@ export const routes: Readonly<
   'recourse.open': ['POST', '/api/recourse', true, ''],
   'sandbox.admin': ['POST', '/sandbox/admin', true, ''],
   'sandbox.authorizations': ['POST', '/sandbox/authorizations', true, ''],
+  'sandbox.clock': ['POST', '/sandbox/clock', true, ''],
   'sandbox.credentials': ['GET', '/sandbox/credentials', false, ''],
   'sandbox.deposits': ['POST', '/sandbox/deposits', true, ''],
   'sandbox.faucet': ['POST', '/sandbox/faucet', true, ''],
@@ -6163,6 +6363,11 @@ export const routes: Readonly<
   'sandbox.prices': ['POST', '/sandbox/prices', true, ''],
   'sandbox.recourse': ['POST', '/sandbox/recourse', true, ''],
   'sandbox.sellers': ['GET', '/sandbox/sellers', false, ''],
+  'schedules.create': ['POST', '/api/schedules', true, ''],
+  'schedules.list': ['GET', '/api/schedules', false, 'schedules cursor'],
+  'schedules.get': ['GET', '/api/schedules/{id}', false, ''],
+  'schedules.remove': ['DELETE', '/api/schedules/{id}', true, ''],
+  'schedules.update': ['PATCH', '/api/schedules/{id}', true, ''],
   'security.journal.list': ['GET', '/api/security/journal', false, 'entries cursor'],
   'security.lock': ['POST', '/api/security/lock', true, ''],
   'security.mfa': ['POST', '/api/security/mfa', true, ''],

@@ -31,7 +31,8 @@ async function askOwner(
   context: Context,
   { request, findTool }: { request: ExceptionRequest; findTool: (name: string) => Tool | undefined },
 ): Promise<Approval> {
-  const { principal, database, now: at } = context
+  const { principal, database } = context
+  const at = context.onCalendar(context.now)
   if (principal.kind !== 'key')
     throw new Failure('conflict', 'Only a key asks its owner for an approval.', {
       hint: 'No spend policy applies to a person: make the call itself.',

@@ -8,7 +8,7 @@ import type { Reserve } from '../books/spending/reserve-queue.ts'
 import type { Clock } from '../core/base/clock.ts'
 import type { NewId } from '../core/base/ids.ts'
 import type { Log } from '../core/base/log.ts'
-import type { AccountPrincipal, KnownBrowser, Principal } from '../core/base/principal.ts'
+import type { Account, AccountPrincipal, KnownBrowser, Principal } from '../core/base/principal.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Money } from '../core/money/money.ts'
 import type { BankingProvider } from '../providers/banking/port.ts'
@@ -33,6 +33,7 @@ import type { Tracing } from '../providers/tracing/port.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network/port.ts'
 import type { EventWatches } from '../records/events/watch-events.ts'
 import type { WriteJournal } from '../records/journal/write.ts'
+import type { ScheduledOperation } from '../records/schedules/store.ts'
 import type { Connection, Database } from '../storage/database.ts'
 
 export interface Settings {
@@ -144,6 +145,15 @@ export interface Services {
   readonly runApproved: RunApproved
   /** Asks the owner for an exception to the policy. */
   readonly askOwner: AskOwner
+  /** Calls that are made again and again. */
+  readonly scheduling: Scheduling
+  /**
+   * Time of the calendar that schedules, budgets and approvals follow, at a moment of `clock`. The sandbox can set it ahead;
+   * sign-in, signatures, codes, rate limits and chains follow `clock` alone.
+   */
+  readonly onCalendar: (at: Date) => Date
+  /** Sets the calendar ahead; null in production. */
+  readonly advanceCalendar: ((byMs: number) => Promise<void>) | null
   /** True if a person's own key guards the account's money: a passkey, an EVM key, or the wallet's owner on chain. */
   readonly hasSigner: (database: Connection, accountId: string) => Promise<boolean>
 }
@@ -178,6 +188,28 @@ export interface ExceptionRequest {
  */
 export type AskOwner = (context: Context, request: ExceptionRequest) => Promise<Approval>
 
+/** A call that is to be made again and again. */
+export interface ScheduledCall {
+  readonly operation: ScheduledOperation
+  readonly input: unknown
+}
+
+export interface Scheduling {
+  /**
+   * Judges a call that is to be scheduled, for its caller. @returns its input as it is kept. @throws Failure of the operation for
+   * an input that it refuses, `insufficient_scope`, and what no run could pass.
+   */
+  admit(context: Context, call: ScheduledCall): Promise<{ readonly raw: unknown; readonly input: unknown }>
+  /** Makes the calls that are due, and goes on with those that were left. @returns how many there were. */
+  runDue(services: Services, findCaller: FindScheduledCaller, signal: AbortSignal): Promise<number>
+}
+
+/** Finds who a schedule spends for, as they are now: a key, or its owner. */
+export interface FindScheduledCaller {
+  readonly findKey: FindKey
+  readonly findAccount: (database: Connection, id: string) => Promise<Account | undefined>
+}
+
 export interface Context extends Services {
   readonly principal: Principal
   readonly requestId: string
@@ -197,6 +229,8 @@ export interface Context extends Services {
   readonly approvedBy?: string
   /** Purse by which alone a call is paid whose terms have changed: `core/failures/plan-again.ts`. */
   readonly onlyBy?: string
+  /** Due time of a schedule that this call is made for, as `sch_… 2026-…`: its owner has agreed to it with the schedule. */
+  readonly scheduledFor?: string
   /** The input lacks what an approval does not keep: nothing is sent that needs it. */
   readonly lacksInput?: true
   /** Schedules provider calls for after the commit and before the response. @param work gets the database outside of the transaction. */

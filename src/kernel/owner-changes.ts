@@ -15,6 +15,8 @@ const changes: Readonly<Record<string, OwnerChange>> = {
   'cards.update': { tool: 'cards.update', toInput: (asked) => asked },
   // Asked by the gateway itself, of a key that made the same spend too often: never by the key.
   'agents.resume': { tool: 'agents.keys.update', toInput: (asked) => asked },
+  // Asked by the gateway itself, of a schedule that failed too often.
+  'schedules.resume': { tool: 'schedules.update', toInput: (asked) => asked },
   'agents.policy': {
     tool: 'agents.keys.update',
     // The policy that the key has now is the one that the owner compares it with.

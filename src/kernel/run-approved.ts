@@ -38,7 +38,8 @@ async function runApproved(
   approval: Approval,
   { findTool, findKey }: { findTool: (name: string) => Tool | undefined; findKey: FindKey },
 ): Promise<Approval> {
-  const { database, now } = context
+  const { database } = context
+  const now = context.onCalendar(context.now)
   const keep = (outcome: Parameters<typeof storeApprovalOutcome>[1]['outcome']) =>
     storeApprovalOutcome(database, { id: approval.id, outcome, now })
   if (approval.cardId !== null) {
@@ -93,9 +94,11 @@ function findEnd({ decidedAt, endedAt }: Approval, now: Date): Failure | null {
 
 /** Ends an approved change that the request of its owner left without an outcome: it was made, or never will be. */
 async function finishChange(
-  { database, now }: Pick<Parameters<RunApproved>[0], 'database' | 'now'>,
+  context: Pick<Parameters<RunApproved>[0], 'database' | 'now' | 'onCalendar'>,
   approval: Approval,
 ): Promise<Approval> {
+  const { database } = context
+  const now = context.onCalendar(context.now)
   const { id, accountId, decidedAt } = approval
   if (decidedAt !== null && now.getTime() - decidedAt.getTime() < CHANGE_MS) return approval
   const answer = await findStoredAnswer(database, { principal: accountId, key: id })
@@ -129,7 +132,7 @@ async function runOnce(
   // Money may have moved: the outcome is told even if the key, its scopes or the approval have ended since.
   const decisionId = approval.usedBy ?? (await findAllowedDecision(database, spent))
   if (decisionId !== undefined) return recall(tool, caller, { raw, decisionId })
-  if (now >= approval.expiresAt)
+  if (context.onCalendar(now) >= approval.expiresAt)
     throw new Failure('conflict', 'The approval expired before the call could run.', {
       reason: 'expired',
       isFinal: true,
@@ -146,7 +149,7 @@ export async function finishApprovals(
   findKey: FindKey,
   signal: AbortSignal,
 ): Promise<number> {
-  const at = services.clock().getTime()
+  const at = services.onCalendar(services.clock()).getTime()
   const [before, retriedSince] = [new Date(at - QUIET_MS), new Date(at - PURCHASE_RETRY_MS)]
   let found = 0
   for (let after = '', isLast = false; !isLast && !signal.aborted; ) {

@@ -148,7 +148,8 @@ async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome>
 
 /** The owner's yes to a call that only its caller can make, because its input is not kept. */
 async function findOwnApproval(tool: Tool, call: Call, context: Context): Promise<Approval | undefined> {
-  const { principal, database, idempotencyKey, now: at, approvedBy } = context
+  const { principal, database, idempotencyKey, approvedBy } = context
+  const at = context.onCalendar(context.now)
   if (principal.kind !== 'key' || approvedBy !== undefined) return undefined
   const fingerprint = hashSpendCall(context, tool.name, call.input)
   return findCallersApproval(database, { keyId: principal.key.id, fingerprint, idempotencyKey, at })
@@ -160,7 +161,8 @@ async function spendApproved(
   call: Call,
   { context, approval }: { context: Context; approval: Approval },
 ): Promise<Outcome> {
-  const { database, now } = context
+  const { database } = context
+  const now = context.onCalendar(context.now)
   const { id } = approval
   const idempotencyKey = approval.idempotencyKey ?? id
   try {

@@ -56,8 +56,9 @@ export async function simulateSpends(
     count,
   }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan; count: number },
 ): Promise<Simulated> {
+  const now = context.onCalendar(context.now)
   const value = await valueInUsd(context.rates, spending.money, context.now)
-  const cap = await readOwnerCap(context.database, { accountId, isLocked: false, now: context.now })
+  const cap = await readOwnerCap(context.database, { accountId, isLocked: false, now })
   const requestFor = (earlier: number) => {
     const draft = buildSpendRequest({
       operation: 'policy.simulate',
@@ -66,13 +67,13 @@ export async function simulateSpends(
       value,
       idempotency: null,
       approvedBy: null,
-      decisionId: context.newId('dec', context.now),
-      now: context.now,
+      decisionId: context.newId('dec', now),
+      now,
     })
     if (key !== null || policy === null) return draft
-    const unused = listNewKeyViolations({ policy, spending, value, earlier, cap, now: context.now })
-    const equal = Array.from({ length: earlier }, () => context.now)
-    const repeated = draft.needsApproval ? undefined : repeatViolation(policy, equal, context.now)
+    const unused = listNewKeyViolations({ policy, spending, value, earlier, cap, now })
+    const equal = Array.from({ length: earlier }, () => now)
+    const repeated = draft.needsApproval ? undefined : repeatViolation(policy, equal, now)
     return { ...draft, violations: [...draft.violations, ...unused, ...[repeated ?? []].flat()] }
   }
   const decided = await decideAndRollBack(context.database, { requestFor, count })

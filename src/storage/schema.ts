@@ -22,6 +22,7 @@ export interface Schema {
   brokerage_account: BrokerageAccountTable
   brokerage_transfer: BrokerageTransferTable
   budget_usage: BudgetUsageTable
+  business_clock: BusinessClockTable
   card: CardTable
   card_authorization: CardAuthorizationTable
   card_dispute: CardDisputeTable
@@ -100,6 +101,8 @@ export interface Schema {
   sandbox_message: SandboxMessageTable
   sandbox_order: SandboxOrderTable
   sandbox_secret: SandboxSecretTable
+  schedule: ScheduleTable
+  schedule_run: ScheduleRunTable
   schema_function: SchemaFunctionTable
   security_notice: SecurityNoticeTable
   session: SessionTable
@@ -275,6 +278,11 @@ export interface BudgetUsageTable {
   day: string
   used_micros: Generated<bigint>
   count: Generated<number>
+}
+
+export interface BusinessClockTable {
+  id: Generated<boolean>
+  ahead_ms: bigint
 }
 
 export interface CardTable {
@@ -1282,6 +1290,45 @@ export interface SandboxOrderTable {
 export interface SandboxSecretTable {
   name: string
   value: string
+}
+
+export interface ScheduleTable {
+  id: string
+  account_id: string
+  key_id: string | null
+  approval_id: string | null
+  operation: 'wallets.transfer' | 'banking.payouts.create' | 'purchases.buy' | 'investing.order'
+  input: string
+  unit: 'day' | 'week' | 'month'
+  step: number
+  on_day: number | null
+  tz: string
+  starts_at: Date
+  ends_at: Date | null
+  grace_hours: number
+  price_guard: JsonColumn | null
+  status: Generated<'active' | 'paused' | 'failing' | 'ended'>
+  next_index: number
+  last_index: number | null
+  next_at: Date | null
+  failures: Generated<number>
+  created_at: Date
+  updated_at: Date
+}
+
+export interface ScheduleRunTable {
+  schedule_id: string
+  at: Date
+  status: 'running' | 'completed' | 'failed' | 'denied' | 'missed'
+  object_kind: string | null
+  object_id: string | null
+  decision_id: string | null
+  approval_id: string | null
+  reason: string | null
+  price: string | null
+  claimed_at: Date
+  busy_until: Date
+  ended_at: Date | null
 }
 
 export interface SchemaFunctionTable {

@@ -12,6 +12,7 @@ import type { AccessKey, Account, Principal } from '../../src/core/base/principa
 import { createAskOwner } from '../../src/kernel/ask-owner.ts'
 import type { Context, Services, Settings } from '../../src/kernel/context.ts'
 import { createRunApproved } from '../../src/kernel/run-approved.ts'
+import { createScheduling } from '../../src/kernel/scheduling.ts'
 import { createAccount } from '../../src/people/identity/accounts.ts'
 import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
 import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
@@ -130,6 +131,9 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     sandbox: null,
     runApproved: createRunApproved(() => undefined),
     askOwner: createAskOwner([]),
+    scheduling: createScheduling([]),
+    onCalendar: (at) => at,
+    advanceCalendar: null,
     hasSigner,
     ...changes,
   }

@@ -231,7 +231,7 @@ const refusals =
   /^(401 |423 |403 (insufficient_scope|mfa_enrollment_required|cross_site_request)|400 (ambiguous|credential))/
 /** Sign-in tools that answer 401 because of their input, not of the caller, and tools whose input names the scope. */
 const judgesItsInput = ({ opensSession, name }: Tool) =>
-  opensSession === true || name === 'approvals.request' || name === 'recourse.open'
+  opensSession === true || /^(approvals\.request|recourse\.open|schedules\.create)$/.test(name)
 
 async function readCell(response: Response): Promise<string> {
   const body = z.looseObject({ code: z.string().optional() }).parse(await response.json())
@@ -348,6 +348,20 @@ async function createRecourse(owner: Person) {
   return {
     id: String(body.recourseId),
     isThere: async () => (await owner.send('GET', path)).body.status === 'impossible',
+  }
+}
+
+async function createSchedule(owner: Person) {
+  const input = { destination: `0x${'00'.repeat(18)}beef`, amount: '1', token: 'USDC' }
+  const { body } = await owner.send('POST', '/api/schedules', {
+    operation: 'wallets.transfer',
+    input,
+    every: { unit: 'month' },
+  })
+  const path = `/api/schedules/${String(body.scheduleId)}`
+  return {
+    id: String(body.scheduleId),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'active',
   }
 }
 
@@ -491,6 +505,9 @@ const objects: Readonly<
   'GET /api/purchases/{id}/evidence': createPurchase,
   'GET /api/purchases/{id}/response': createPurchase,
   'GET /api/recourse/{id}': createRecourse,
+  'GET /api/schedules/{id}': createSchedule,
+  'PATCH /api/schedules/{id}': createSchedule,
+  'DELETE /api/schedules/{id}': createSchedule,
   'GET /api/approvals/{id}': createApproval,
   'POST /api/approvals/{id}': createApproval,
   'DELETE /api/approvals/{id}': createApproval,
@@ -546,6 +563,7 @@ const bodies: Readonly<Record<string, object>> = {
   'PATCH /api/developer/keys/{id}': { status: 'paused' },
   'POST /api/approvals/{id}': { decision: 'reject' },
   'PATCH /api/webhook-endpoints/{id}': { status: 'disabled' },
+  'PATCH /api/schedules/{id}': { status: 'paused' },
 }
 
 describe('another account’s object', () => {

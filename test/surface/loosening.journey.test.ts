@@ -97,6 +97,7 @@ interface Scene {
   readonly keyId: string
   readonly developerKeyId: string
   readonly cardId: string
+  readonly scheduleId: string
 }
 
 /** Operations with the members that name their object, and cases by member. */
@@ -139,6 +140,7 @@ const operations = (
   'compliance.blocked_addresses.set': { ids: {}, cases: { addresses: [[ada], [], [ben]] } },
   'developer.keys.update': { ids: { id: scene.developerKeyId }, cases: { status: ['paused', 'active'] } },
   'notifications.settings.update': { ids: {}, cases: { approvals: ['immediately', 'daily', 'off'] } },
+  'schedules.update': { ids: { id: scene.scheduleId }, cases: { status: ['paused', 'active'] } },
 })
 
 const loosening = tools.filter(({ proof }) => proof === 'loosening')
@@ -181,6 +183,15 @@ describe('loosening', () => {
         'id',
       ),
       cardId: await createObject('/api/cards', {}, 'id'),
+      scheduleId: await createObject(
+        '/api/schedules',
+        {
+          operation: 'wallets.transfer',
+          input: { destination: ada, amount: '1', token: 'USDC' },
+          every: { unit: 'month' },
+        },
+        'scheduleId',
+      ),
     }
   })
 

@@ -65,11 +65,15 @@ describe('the registry', () => {
       // A provider's statement, or sandbox money.
       'docs.feedback',
       'sandbox.authorizations',
+      'sandbox.clock',
       'sandbox.deposits',
       'sandbox.faucet',
       'sandbox.payouts',
       'sandbox.prices',
       'sandbox.recourse',
+      // Recorded in one place, for both.
+      'schedules.remove',
+      'schedules.update',
       // None of these changes a permission; each has a record of its own.
       'banking.create',
       'channels.close',

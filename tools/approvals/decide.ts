@@ -34,7 +34,7 @@ export default defineTool({
     const accountId = requirePerson(context).account.id
     const decided =
       (await context.database.transaction(async (transaction) => {
-        const { now: at } = context
+        const at = context.onCalendar(context.now)
         const own = await decideApproval(transaction, { accountId, keyId: null, id, status, note, at })
         if (own === undefined) return undefined
         const rules = own.violations.map(({ rule }) => rule)
@@ -55,7 +55,11 @@ async function requireSameDecision(
   { id, status }: { id: string; status: 'approved' | 'rejected' },
 ): Promise<Approval> {
   const owner = { accountId: requirePerson(context).account.id, keyId: null }
-  const approval = await findApproval(context.database, { ...owner, id, now: context.now })
+  const approval = await findApproval(context.database, {
+    ...owner,
+    id,
+    now: context.onCalendar(context.now),
+  })
   if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
   if (approval.status === status) return approval
   throw new Failure('conflict', `This approval is ${approval.status}.`, {

@@ -26,10 +26,14 @@ export default defineTool({
     const caller = requireCaller(context)
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const owner = { accountId: caller.account.id, keyId }
-    const approval = await findApproval(context.database, { ...owner, id, now: context.now })
+    const approval = await findApproval(context.database, {
+      ...owner,
+      id,
+      now: context.onCalendar(context.now),
+    })
     if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
     const shown = viewApproval(approval)
     if (approval.status !== 'pending') return shown
-    return { ...shown, usesUp: await findUsedUp(context.database, approval, context.now) }
+    return { ...shown, usesUp: await findUsedUp(context.database, approval, context.onCalendar(context.now)) }
   },
 })

@@ -25,7 +25,12 @@ export default defineTool({
     const page = toPage(input)
     const accountId = requirePerson(context).account.id
     const { rows, nextCursor } = cutPage(
-      await listApprovals(context.database, { accountId, status, page, now: context.now }),
+      await listApprovals(context.database, {
+        accountId,
+        status,
+        page,
+        now: context.onCalendar(context.now),
+      }),
       page,
     )
     return { approvals: rows.map(viewApproval), nextCursor }

@@ -85,7 +85,7 @@ export default defineTool({
       approvalUrl: approvalUrl(context.settings, id),
       status,
       violations: [...violations],
-      usesUp: await findUsedUp(context.database, approval, context.now),
+      usesUp: await findUsedUp(context.database, approval, context.onCalendar(context.now)),
       expiresAt: expiresAt.toISOString(),
       hint: `Show approvalUrl to the owner, then poll GET /api/approvals/${id}: the approved call runs by itself, once.`,
     }

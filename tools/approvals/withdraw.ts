@@ -38,7 +38,7 @@ export default defineTool({
       id,
       status,
       note: null,
-      at: context.now,
+      at: context.onCalendar(context.now),
     })
     if (withdrawn === undefined) return viewApproval(await requireWithdrawn(context, owner, id))
     await recordChange(context, {
@@ -52,11 +52,11 @@ export default defineTool({
 
 /** @throws Failure `not_found`, `conflict` when the approval has ended in another way. */
 async function requireWithdrawn(
-  { database, now }: Pick<Context, 'database' | 'now'>,
+  { database, now, onCalendar }: Pick<Context, 'database' | 'now' | 'onCalendar'>,
   owner: ApprovalOwner,
   id: string,
 ): Promise<Approval> {
-  const approval = await findApproval(database, { ...owner, id, now })
+  const approval = await findApproval(database, { ...owner, id, now: onCalendar(now) })
   if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
   if (approval.status === 'withdrawn') return approval
   throw new Failure('conflict', `This approval is ${approval.status}.`, {

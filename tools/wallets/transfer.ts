@@ -130,7 +130,7 @@ export default defineTool({
     const chain = context.chain.name
     const accountId = caller.account.id
     const key = caller.kind === 'key' ? caller.key : null
-    if (key === null) requireSignature(input)
+    if (key === null && context.scheduledFor === undefined) requireSignature(input)
     const fingerprint = hashSpendCall(context, NAME, input)
     const request = { accountId, keyId: key?.id ?? null, destination, chain, money }
     const known = await loadTransferFacts(context, request)
@@ -150,6 +150,7 @@ export default defineTool({
         transfer: { token: money.asset, units: money.units, destination: lowerCase(destination), chain },
         signature: input.signature,
         intentId: input.intentId,
+        scheduledFor: context.scheduledFor,
         at: context.now,
       },
     )

@@ -79,6 +79,7 @@ export function buildSpendRequest({
   value,
   idempotency,
   approvedBy,
+  scheduledFor = null,
   task = null,
   decisionId,
   nonce,
@@ -90,6 +91,8 @@ export function buildSpendRequest({
   readonly value: UsdValue
   readonly idempotency: SpendRequest['idempotency']
   readonly approvedBy: string | null
+  /** Due time of a schedule whose calls the owner has agreed to: their amount is not asked for again. */
+  readonly scheduledFor?: string | null
   /** Label of what the spend is for. */
   readonly task?: string | null
   readonly decisionId: string
@@ -133,6 +136,7 @@ export function buildSpendRequest({
       usdMicros: String(usdMicros),
       approvalId: approvedBy,
       ...(task === null ? {} : { task }),
+      ...(scheduledFor === null ? {} : { schedule: scheduledFor }),
       ...(seller === null ? {} : { seller: toJson(seller) }),
       found: toJson(found),
     },
@@ -149,7 +153,7 @@ export function buildSpendRequest({
     needsApproval:
       approvedBy === null &&
       [policy, ...ancestors.map((one) => one.policy)].some(
-        (one) => one !== null && needsApproval(one, usdMicros, seller),
+        (one) => one !== null && needsApproval(one, scheduledFor === null ? usdMicros : 0n, seller),
       ),
     isApproved: approvedBy !== null,
     approvalId: approvedBy,

@@ -33,7 +33,12 @@ export async function findOrphans(
     .innerJoin('decision', 'decision.id', 'reservation.decision_id')
     .select('reservation.decision_id')
     .where('reservation.status', '=', 'reserved')
-    .where('reservation.reserved_at', '<', before)
+    // Money is reserved by the calendar, which the sandbox sets ahead.
+    .where(
+      'reservation.reserved_at',
+      '<',
+      sql<Date>`${before}::timestamptz + (select coalesce(max(c.ahead_ms), 0) from business_clock c) * interval '1 millisecond'`,
+    )
     .where('decision.operation', 'in', operations)
     .where(({ and, exists, not }) =>
       and(

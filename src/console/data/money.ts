@@ -56,6 +56,9 @@ async function readKeys(filter: { readonly status?: 'revoked' }): Promise<Keys> 
   return { keys, isWhole: true }
 }
 
+/** Payments that are made again and again. More than these have mostly ended. */
+export const schedules = resource(() => bursar.schedules.list({ limit: 100 }), ['schedule.', 'key.'])
+
 /** The newest entries; the activity page reads its own pages. */
 export const latestActivity = resource(() => bursar.activity.list({ limit: 8 }), [...moves, 'decision.'])
 

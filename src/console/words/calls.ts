@@ -94,6 +94,9 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
   'cards.issue': describeCard,
   'cards.update': () => change('change a card'),
   'agents.policy': () => change('get another policy'),
+  'schedules.create': describeSchedule,
+  'schedules.update': () => change('go on with a paused schedule'),
+  'schedules.resume': () => change('go on with a schedule after three runs failed'),
   'agents.resume': () => change('go on after the same payment again and again'),
   'banking.payouts.create': (input) => ({
     verb: 'pay out',
@@ -229,6 +232,30 @@ function describeArrival(input: Input): string | null {
   const [arrives, reference] = [text(input, 'recipientAmount'), text(input, 'reference')]
   const words = arrives === null ? null : `${formatDecimal(arrives)} arrives in the currency of the account`
   return [words, reference].filter((one) => one !== null).join(' · ') || null
+}
+
+/** What is paid each time, and how often. */
+function describeSchedule(input: Input): CallFacts {
+  const facts = describeCall(text(input, 'operation') ?? '', record(input.input) ?? {})
+  const every = record(input.every) ?? {}
+  const rhythm = describeRhythm(text(every, 'unit') ?? '', {
+    interval: Number(every.interval ?? 1),
+    on: typeof every.on === 'number' ? every.on : null,
+  })
+  return { ...facts, verb: `again and again ${facts.verb}`, detail: `${rhythm}.` }
+}
+
+const weekdays = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday']
+
+/** `Every month on day 31`, `Every 2 weeks on Monday`. */
+export function describeRhythm(
+  unit: string,
+  { interval, on }: { readonly interval: number; readonly on: number | null },
+): string {
+  const often = interval === 1 ? `Every ${unit}` : `Every ${interval} ${unit}s`
+  if (on === null || unit === 'day') return often
+  if (unit === 'week') return `${often} on ${weekdays[on - 1] ?? 'one day'}`
+  return on === 31 ? `${often} on its last day` : `${often} on day ${on}`
 }
 
 /** A card for one purchase names its amount and, if it has one, its merchant. */

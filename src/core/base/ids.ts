@@ -39,6 +39,7 @@ export type IdPrefix =
   | 'out'
   | 'ret'
   | 'rec'
+  | 'sch'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

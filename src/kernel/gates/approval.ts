@@ -42,7 +42,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     reason: parseNote(call.input).reason,
     violations: [],
     ttlSeconds,
-    at: context.now,
+    at: context.onCalendar(context.now),
     isAsked: false,
     isReplayed: waiting.isReplayed,
     awaitsCaller: !call.isWhole,

@@ -6,17 +6,17 @@ import { requireRecentProof, requireStepUp } from './step-up.ts'
 
 /**
  * Requires the proof that an operation declares. Only people prove themselves: a key has no second factor, and its scopes and
- * policy were granted with one. @param raw undecoded input.
+ * policy were granted with one, and the owner has proved a schedule when it was made. @param raw undecoded input.
  * @returns whether exactly this call must be signed, which the operation verifies: {@link requireSigned}.
  * @throws Failure `step_up_required`, `mfa_enrollment_required`, `signature_rejected`.
  */
 export async function requireProof(
   { proof }: Pick<Tool, 'proof'>,
   raw: unknown,
-  context: Pick<Context, 'principal' | 'settings' | 'now' | 'database' | 'hasSigner'>,
+  context: Pick<Context, 'principal' | 'settings' | 'now' | 'database' | 'hasSigner' | 'scheduledFor'>,
 ): Promise<boolean> {
   const { principal } = context
-  if (principal.kind !== 'session') return false
+  if (principal.kind !== 'session' || context.scheduledFor !== undefined) return false
   if (proof === 'recent') requireRecentProof(context)
   if (proof === 'step-up') requireStepUp(context)
   if (proof !== 'signature') return false

@@ -105,7 +105,8 @@ async function requireUnasked(
   },
 ): Promise<void> {
   if (decided.violations.some(({ rule }) => NEVER_OVERRULED.has(rule))) return
-  const { database, idempotencyKey, now: at } = context
+  const { database, idempotencyKey } = context
+  const at = context.onCalendar(context.now)
   const fingerprint = hashSpendCall(context, tool.name, call.input)
   const asked = await findAskedApproval(database, { keyId, fingerprint, idempotencyKey, at })
   if (asked?.status === 'rejected') throw buildOwnerRejection(asked, describeSpend(spending))
@@ -124,12 +125,12 @@ async function requireUnasked(
  * approval while the owner decides.
  */
 async function refuseStopped(
-  { database, settings, now: at }: Context,
+  { database, settings, now, onCalendar }: Context,
   keyId: string,
   decided: Extract<SpendVerdict, { verdict: 'deny' }>,
 ): Promise<void> {
   if (!decided.violations.some(({ rule }) => rule === 'repeat_limit' || rule === 'paused')) return
-  const asked = await findResumeApproval(database, { keyId, at })
+  const asked = await findResumeApproval(database, { keyId, at: onCalendar(now) })
   if (asked === undefined) return
   const { code, message, members } = buildDenial(decided)
   throw new Failure(code, message, {
@@ -160,7 +161,7 @@ function foreseeDenial(call: Call, context: Context): ForeseenDenial | null {
   const broken = judge(
     { id: caller.key.id, policy, ancestors: parseAncestors(caller.key) },
     facts,
-    context.now,
+    context.onCalendar(context.now),
   )
   const violations = [
     // The payee is not known yet.
@@ -244,6 +245,7 @@ async function buildRequest(
   { spending, idempotency, context }: Planned,
 ): Promise<SpendRequest> {
   const caller = requireCaller(context)
+  const now = context.onCalendar(context.now)
   const value = await valueInUsd(context.rates, spending.money, context.now)
   if (isCleared(spending)) {
     requireKyc(context.settings, caller.account, value.usdMicros)
@@ -262,10 +264,11 @@ async function buildRequest(
     value,
     idempotency,
     approvedBy: context.approvedBy ?? null,
+    scheduledFor: context.scheduledFor ?? null,
     task: key?.delegation?.task ?? context.task ?? null,
-    decisionId: context.newId('dec', context.now),
+    decisionId: context.newId('dec', now),
     nonce: caller.kind === 'key' ? caller.nonce : undefined,
-    now: context.now,
+    now,
   })
 }
 

@@ -25,6 +25,7 @@ export interface PayoutAdmission {
   readonly rates: Rates
   readonly settings: { readonly aml: AmlLimits }
   readonly now: Date
+  readonly onCalendar: (at: Date) => Date
 }
 
 /**
@@ -65,7 +66,7 @@ export interface AdmittedPayout {
  * @throws Failure `payout_rejected`, `screening_unavailable`, `rates_unavailable`.
  */
 export async function admitPayout(
-  { database, sanctions, rates, settings, now }: PayoutAdmission,
+  { database, sanctions, rates, settings, now, onCalendar }: PayoutAdmission,
   { accountId, keyId, payer, payerCountry, place, terms, recipient }: PayoutRequest,
 ): Promise<AdmittedPayout> {
   const { id, country, details } = recipient
@@ -85,7 +86,7 @@ export async function admitPayout(
     { usdMicros, amount, isOwnWallet: false, isOnRecord },
     { velocity, structuring, band: bandBelow(threshold.micros, structuring) },
   )
-  const exceeded = await exceededOutflows(database, { accountId, windows, at: now })
+  const exceeded = await exceededOutflows(database, { accountId, windows, at: onCalendar(now) })
   const { names } = await sanctions.latest()
   const found = findWorst([
     screenName(details.name, names),

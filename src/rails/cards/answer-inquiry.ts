@@ -48,7 +48,7 @@ export async function answerInquiry(
   const all = listFundings(card, { table, chain: chain.name, coverage, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return buildDecline('policy_denied')
-  const used = await readUsed(database, card, now)
+  const used = await readUsed(database, card, parts.onCalendar(now))
   const micros = [
     maxSingleSpend(chooseKycLimits(settings, card), card.kycLevel),
     ...(card.key === null ? [] : keyLimits(parsePolicy(card.key), used)),

@@ -256,7 +256,7 @@ export async function decide(
               cardId: card.id,
               policy: card.key === null ? null : parts.parsePolicy(card.key),
               request,
-              now,
+              now: parts.onCalendar(now),
             }),
     },
     card.accountId,

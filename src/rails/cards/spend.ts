@@ -21,6 +21,8 @@ import type { CardWithPolicies } from './store.ts'
 export interface CardSpendDependencies {
   readonly parsePolicy: (key: Pick<AccessKey, 'id' | 'policy' | 'policyVersion'>) => Policy | null
   readonly newId: NewId
+  /** Time of the calendar that budgets follow. */
+  readonly onCalendar: (at: Date) => Date
 }
 
 /** Request to reserve a purchase, whose facts are named. */
@@ -51,13 +53,13 @@ export interface CardReserve {
  * all assets together with the violations. A reserve is not judged by rules about what is unknown of the merchant; its purchase is.
  */
 export function buildCardSpend(
-  { newId, parsePolicy }: CardSpendDependencies,
+  { newId, parsePolicy, onCalendar }: CardSpendDependencies,
   card: CardWithPolicies,
   {
     request: { merchant },
     units,
     all,
-    now,
+    now: at,
     reserve = null,
   }: {
     request: CardAuthorization
@@ -67,6 +69,7 @@ export function buildCardSpend(
     reserve?: CardReserve | null
   },
 ): { fundings: readonly Funding[]; spend: CardSpend } {
+  const now = onCalendar(at)
   const { key } = card
   const policy = key === null ? null : parsePolicy(key)
   const ancestors = key?.ancestors.map((one) => ({ ...one, policy: parsePolicy(one) })) ?? []

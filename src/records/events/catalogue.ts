@@ -268,6 +268,48 @@ const groups = [
   },
   {
     about: {
+      'schedule.created': 'A schedule was made.',
+      'schedule.paused': 'A schedule was paused.',
+      'schedule.resumed': 'A paused or failing schedule goes on.',
+      'schedule.failing': 'A schedule failed three times in a row, and stops until its owner lets it go on.',
+      'schedule.ended': 'A schedule has ended for good.',
+    },
+    data: z.strictObject({
+      operation: z.string().describe('Operation of each run, such as `wallets.transfer`.'),
+      status: z.enum(['active', 'paused', 'failing', 'ended']).describe('Status of the schedule.'),
+      nextAt: z.string().nullable().describe('When it is due next, ISO 8601 UTC; null: never.'),
+    }),
+    object: 'schedule',
+    example: { operation: 'wallets.transfer', status: 'active', nextAt: '2026-12-01T09:00:00.000Z' },
+  },
+  {
+    about: {
+      'schedule.completed': 'A run of a schedule was made.',
+      'schedule.failed': 'A run of a schedule failed.',
+      'schedule.denied': 'A run of a schedule was denied, such as by the policy.',
+      'schedule.missed': 'A due time passed while the gateway was off for longer than the schedule allows.',
+    },
+    data: z.strictObject({
+      operation: z.string().describe('Operation of the run, such as `wallets.transfer`.'),
+      dueAt: z.string().describe('When it was due, ISO 8601 UTC.'),
+      decisionId: decisionId.nullable(),
+      reason,
+      made: z
+        .strictObject({ kind: z.string().describe('Its kind.'), id: z.string().describe('Its id.') })
+        .nullable()
+        .describe('What the run made, such as a transfer; null: nothing.'),
+    }),
+    object: 'schedule',
+    example: {
+      operation: 'wallets.transfer',
+      dueAt: '2026-12-01T09:00:00.000Z',
+      decisionId: dec,
+      reason: null,
+      made: { kind: 'transfer', id: 'tx_01kah4c2wvf3et8g4r7s1n5m9q' },
+    },
+  },
+  {
+    about: {
       'payout.sent': 'A payout was sent to the bank.',
       'payout.paid': 'The bank paid a payout.',
       'payout.returned': 'A payout was returned or never left; its money is available again.',
@@ -451,7 +493,7 @@ const knownAsset = z.custom<Asset>((name) => typeof name === 'string' && name in
 function shownData(stored: Readonly<Record<string, Json>>): Record<string, Json> {
   return Object.fromEntries(
     Object.entries(stored).map(([name, value]) => {
-      if (name === 'expiresAt' || name === 'failingSince')
+      if (/^(expiresAt|failingSince|nextAt|dueAt)$/.test(name) && value !== null)
         return [name, new Date(String(value)).toISOString()]
       if (!/(^u|U)nits$/.test(name)) return [name, value]
       const shown = toDecimal({ asset: knownAsset.parse(stored.asset), units: BigInt(String(value)) })

@@ -28,7 +28,7 @@ const ENTRY_BYTES = 600
 
 /** Actions that stop something, prove who somebody is, or answer an agent: never refused. */
 const STOPPING =
-  /^(account\.|device\.|factor\.|key\.(paused|revoked)$|approval\.|session|[a-z_]+\.(deleted|removed|revoked|canceled|frozen)$)/
+  /^(account\.|device\.|factor\.|key\.(paused|revoked)$|schedule\.(paused|ended)$|approval\.|session|[a-z_]+\.(deleted|removed|revoked|canceled|frozen)$)/
 
 /**
  * Writes a change. Call it last in the change's transaction, because it locks the journal until the transaction ends.

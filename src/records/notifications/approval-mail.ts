@@ -29,6 +29,9 @@ const operations: Readonly<Record<string, string>> = {
   'cards.issue': 'card for one purchase',
   'cards.update': 'change of a card',
   'agents.policy': 'another policy for itself',
+  'schedules.create': 'schedule of payments',
+  'schedules.update': 'a paused schedule to go on',
+  'schedules.resume': 'a schedule to go on, after three runs failed',
   'agents.resume': 'to go on, after it made the same payment again and again',
 }
 

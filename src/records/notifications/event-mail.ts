@@ -20,6 +20,7 @@ interface MailKind {
 const knownAsset = z.custom<Asset>((name) => typeof name === 'string' && name in assetDecimals)
 const shortfall = z.looseObject({ asset: knownAsset, frozenUnits: z.string(), uncoveredUnits: z.string() })
 const locked = z.looseObject({ reason: z.string().nullable() })
+const failing = z.looseObject({ operation: z.string() })
 const denied = z.looseObject({
   asset: z.string(),
   amount: z.string(),
@@ -61,6 +62,12 @@ const kinds: Readonly<Record<string, MailKind>> = {
     describe: (_database, { object_id: id, at }) =>
       `A webhook endpoint that failed for two days was disabled for your Bursar account on ${at.toISOString()}: ${id}.`,
     advice: () => 'What happened since is at GET /api/events; activate the endpoint to receive events again.',
+  },
+  'schedule.failing': {
+    subject: 'A schedule of your Bursar account has failed three times',
+    describe: (_database, { object_id: id, data, at }) =>
+      `${at.toISOString()}: the last three runs of a schedule (${failing.parse(data).operation}, ${id}) failed. It stops until you let it go on.`,
+    advice: (site) => `See it at ${site}/schedules.`,
   },
   'decision.denied': {
     subject: 'A seller names another payee',

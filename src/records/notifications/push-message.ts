@@ -18,6 +18,7 @@ const pages: Readonly<Record<string, string>> = {
   'security.locked': '/sign-in',
   'wallet.shortfall': '/activity',
   'webhook.disabled': '/developers',
+  'schedule.failing': '/schedules',
   'decision.denied': '/activity',
 }
 

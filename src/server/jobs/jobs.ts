@@ -27,6 +27,7 @@ import { publishNewEvents } from './publish-events.ts'
 import { createPushOwners } from './push-owners.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
+import { runSchedules } from './run-schedules.ts'
 import { settleCards } from './settle-cards.ts'
 import { settleOrders } from './settle-orders.ts'
 import { settlePayments } from './settle-payments.ts'
@@ -92,11 +93,13 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   },
   { name: 'notify-institutions', everyMs: 1_000, round: notifyInstitutions },
   { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
+  // A due time comes unannounced. Without one, a round reads one index.
+  { name: 'run-schedules', everyMs: 1_000, round: runSchedules, isSteady: true },
   {
     name: 'finish-approvals',
     everyMs: 2_000,
     round: async (services, signal) => {
-      await noticeExpiredApprovals(services.database, services.clock())
+      await noticeExpiredApprovals(services.database, services.onCalendar(services.clock()))
       return finishApprovals(services, findIssuedKey, signal)
     },
   },

@@ -16,7 +16,7 @@ import {
 /** Addresses that one round sends to, side by side. */
 const BATCH = 20
 
-type MailerParts = Pick<Services, 'database' | 'settings' | 'messages' | 'clock' | 'log'>
+type MailerParts = Pick<Services, 'database' | 'settings' | 'messages' | 'clock' | 'onCalendar' | 'log'>
 type Events = readonly [ClaimedMail, ...ClaimedMail[]]
 
 /** Runs one round. A mail that cannot be sent does not stop the others. */
@@ -42,7 +42,10 @@ async function sendMail(parts: MailerParts, events: Events): Promise<void> {
   await markSent(database, events, clock())
 }
 
-function writeMail({ database, settings, clock }: MailerParts, events: Events): Promise<MailText | null> {
+function writeMail(
+  { database, settings, clock, onCalendar }: MailerParts,
+  events: Events,
+): Promise<MailText | null> {
   const { origin, webOrigins } = settings
   const site = webOrigins[0] ?? origin
   const [{ account_id: accountId, type }] = events
@@ -50,7 +53,7 @@ function writeMail({ database, settings, clock }: MailerParts, events: Events): 
   return writeApprovalMail(database, {
     accountId,
     asked: new Set(events.map(({ object_id: id }) => id)),
-    now: clock(),
+    now: onCalendar(clock()),
     buildPageUrl: (id) => (id === null ? `${site}/approvals` : approvalUrl(settings, id)),
   })
 }

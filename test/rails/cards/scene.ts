@@ -65,6 +65,7 @@ export function cardDependencies(
     rates: createSnapshotRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     parsePolicy,
+    onCalendar: (at: Date) => at,
     newId,
     clock: () => noon,
     log: silentLog,

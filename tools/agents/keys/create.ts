@@ -71,7 +71,7 @@ export default defineTool({
       expiresAt,
       at: context.now,
     })
-    const view = await viewAgent(context.database, key, context.now)
+    const view = await viewAgent(context.database, key, context.onCalendar(context.now))
     await recordChange(context, {
       action: 'key.created',
       object: { kind: 'key', id: key.id },

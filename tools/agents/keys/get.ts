@@ -21,6 +21,6 @@ export default defineTool({
     const owned = { accountId: requirePerson(context).account.id, kinds: ownedKinds }
     const key = await findAnyKey(context.database, { ...owned, id })
     if (key === undefined) throw new Failure('not_found', 'You have no such agent.')
-    return viewAgent(context.database, key, context.now)
+    return viewAgent(context.database, key, context.onCalendar(context.now))
   },
 })

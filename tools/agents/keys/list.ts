@@ -42,6 +42,9 @@ export default defineTool({
       kinds: include === undefined ? agentKinds : ownedKinds,
     }
     const { rows, nextCursor } = cutPage(await listKeys(database, { ...owned, status, page }), page)
-    return { keys: await Promise.all(rows.map((key) => viewAgent(database, key, now))), nextCursor }
+    return {
+      keys: await Promise.all(rows.map((key) => viewAgent(database, key, context.onCalendar(now)))),
+      nextCursor,
+    }
   },
 })

@@ -45,6 +45,6 @@ export default defineTool({
       before: keyState(key),
       after: keyState(paused),
     })
-    return viewAgent(database, paused, now)
+    return viewAgent(database, paused, context.onCalendar(now))
   },
 })

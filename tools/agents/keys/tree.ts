@@ -56,6 +56,7 @@ export default defineTool({
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const { database, now } = context
+    const calendar = context.onCalendar(now)
     const caller = requireCaller(context)
     const keys = await listTree(database, { accountId: caller.account.id, id })
     const root = keys.find((key) => key.id === id)
@@ -67,7 +68,7 @@ export default defineTool({
     const usages = await readUsages(
       database,
       keys.map((key) => key.id),
-      now,
+      calendar,
     )
     const below = new Map<string, AccessKey[]>()
     for (const key of keys) {
@@ -78,8 +79,8 @@ export default defineTool({
       else siblings.push(key)
     }
     // Only a key with others below it sets anything aside.
-    const setAside = await readSetAsides(database, { holderIds: [...below.keys()], at: now })
-    return buildTree(root, { below, usages, setAside, now })
+    const setAside = await readSetAsides(database, { holderIds: [...below.keys()], at: calendar })
+    return buildTree(root, { below, usages, setAside, now, calendar })
   },
 })
 
@@ -89,6 +90,7 @@ interface TreeFacts {
   readonly usages: ReadonlyMap<string, PeriodUsage>
   readonly setAside: ReadonlyMap<string, bigint>
   readonly now: Date
+  readonly calendar: Date
 }
 
 function buildTree(key: AccessKey, facts: TreeFacts): TreeNode {
@@ -103,7 +105,7 @@ function buildTree(key: AccessKey, facts: TreeFacts): TreeNode {
     earmarked: earmark === null ? null : formatUsd(earmark),
     setAside: formatUsd(facts.setAside.get(key.id) ?? 0n),
     expiresAt: key.expiresAt?.toISOString() ?? null,
-    usage: viewPathUsage(usage, policy, facts.now),
+    usage: viewPathUsage(usage, policy, facts.calendar),
     children: (facts.below.get(key.id) ?? []).map((child) => ({ ...buildTree(child, facts) })),
   }
 }

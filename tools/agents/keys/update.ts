@@ -114,7 +114,7 @@ export default defineTool({
       const revoked = { ...key, status: 'revoked' as const }
       await sendSecurityNotice(context, { accountId: owned.accountId, notice: 'agent_revoked', at: now })
       await recordChange(context, toChange('key.revoked', key, revoked))
-      return viewAgent(database, revoked, now)
+      return viewAgent(database, revoked, context.onCalendar(now))
     }
     const next = applyChange(key, input, now)
     const { purse } = input
@@ -134,7 +134,7 @@ export default defineTool({
       context,
       purse === undefined ? change : { ...change, after: { key: keyState(after), purse } },
     )
-    return viewAgent(database, after, now)
+    return viewAgent(database, after, context.onCalendar(now))
   },
 })
 

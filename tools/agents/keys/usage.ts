@@ -63,7 +63,8 @@ export default defineTool({
   failures: ['not_found'],
   example: { id: 'key_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id, by }) => {
-    const { database, now } = context
+    const { database } = context
+    const now = context.onCalendar(context.now)
     const kinds = [...agentKinds, ...developerKinds]
     const owned = { accountId: requirePerson(context).account.id, kinds }
     const key = await findAnyKey(database, { ...owned, id })

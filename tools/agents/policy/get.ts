@@ -19,7 +19,11 @@ export default defineTool({
   run: async (context) => {
     const accountId = requirePerson(context).account.id
     return viewOwnerCap(
-      await readOwnerCap(context.database, { accountId, isLocked: false, now: context.now }),
+      await readOwnerCap(context.database, {
+        accountId,
+        isLocked: false,
+        now: context.onCalendar(context.now),
+      }),
     )
   },
 })

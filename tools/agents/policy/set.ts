@@ -50,7 +50,8 @@ export default defineTool({
   failures: ['step_up_required', 'mfa_enrollment_required'],
   example: { dailyBudget: { max: '100' } },
   run: async (context, { dailyBudget, weeklyBudget, monthlyBudget, ...input }) => {
-    const { database, now } = context
+    const { database } = context
+    const now = context.onCalendar(context.now)
     const accountId = requirePerson(context).account.id
     const before = await readOwnerCap(database, { accountId, isLocked: true, now })
     const next = {

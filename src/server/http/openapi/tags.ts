@@ -10,6 +10,7 @@ const groups = [
   ['Purchases', '/api/sellers', ''],
   ['Purchases', '/api/channels', ''],
   ['Recourse', '/api/recourse', 'Getting the money of a payment back, on every rail.'],
+  ['Schedules', '/api/schedules', 'Payments that are made again and again.'],
   ['Cards', '/api/cards', 'Virtual cards, their limits and their purchases.'],
   ['Banking', '/api/banking', 'Virtual bank accounts that receive money.'],
   ['Investing', '/api/investing', 'Fractional orders, holdings and dividends.'],

@@ -13,6 +13,7 @@ export const consolePaths = [
   '/accounts',
   '/accounts/send',
   '/invest',
+  '/schedules',
   '/compliance',
   '/security',
   '/developers',

@@ -26,6 +26,7 @@ export const guideGroups = [
     [
       ['purchases', 'Buying'],
       ['recourse', 'Money back'],
+      ['schedules', 'Schedules'],
       ['selling', 'Selling by x402'],
       ['cards', 'Cards and banking'],
       ['guide', 'People, compliance, investing'],

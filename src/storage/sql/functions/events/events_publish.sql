@@ -49,7 +49,7 @@ begin
       cross join lateral (select case when p.type = 'approval.requested' and a.approval_mails = 'daily'
         then (date_trunc('day', p_at at time zone 'UTC' - interval '8 hours') + interval '32 hours') at time zone 'UTC'
         else p_at end as due_at) t
-    where p.type in ('security.locked', 'security.unlocked', 'wallet.shortfall', 'webhook.disabled')
+    where p.type in ('security.locked', 'security.unlocked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing')
       or p.type = 'approval.requested' and a.approval_mails <> 'off'
       or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
   ), pushes as (
@@ -58,7 +58,7 @@ begin
     from published p
       join push_subscription s on s.account_id = p.account_id collate "default"
       join session o on o.id = s.session_id and o.revoked_at is null and s.created_at > p_at - interval '30 days'
-    where p.type in ('approval.requested', 'security.locked', 'wallet.shortfall', 'webhook.disabled')
+    where p.type in ('approval.requested', 'security.locked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing')
       or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
   ), due as (
     -- Without a condition on the row's own values: whoever records attempts right now changes them, and has not seen these deliveries.
