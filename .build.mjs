@@ -27,10 +27,12 @@ const installed = [
   'ioredis',
   'nodemailer',
   'oidc-provider',
+  'pdfkit',
   'pg',
   'pino',
   'pino-pretty',
   '@opentelemetry/*',
+  'xmlbuilder2',
 ]
 const dynamicImport = new RegExp(`\\bimport\\((?="(?:${installed.join('|').replaceAll('*', '[^"]+')})"\\))`, 'g')
 

@@ -144,6 +144,7 @@ import securityMfa from './security/mfa.ts'
 import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
 import sellersFind from './sellers/find.ts'
+import statementsGet from './statements/get.ts'
 import swapsQuote from './swaps/quote.ts'
 import transfersGasless from './transfers/gasless.ts'
 import walletsAllowancesIntent from './wallets/allowances/intent.ts'
@@ -314,6 +315,7 @@ export const tools: readonly Tool[] = [
   walletsAllowancesList,
   walletsAllowancesSet,
   sellersFind,
+  statementsGet,
   swapsQuote,
   walletsGet,
   walletsSignersCreate,

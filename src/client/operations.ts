@@ -2891,6 +2891,51 @@ export type ListedCard = {
   singleUse?: SingleUse
 }
 
+export type Movement = {
+  /** Id of the booking; one booking may move two assets. */
+  id: string
+  /** ISO 8601 UTC. */
+  at: string
+  /** Into the account, or out of it. */
+  direction: 'in' | 'out'
+  /** What moved, with its fee. */
+  amount: string
+  /** Asset by symbol. */
+  asset: string
+  /** Worth in USD at the time; null if no rate was recorded. */
+  usd: string | null
+  /** USD per unit of the asset at the time; null likewise. */
+  rate: string | null
+  /** Fee in the amount. */
+  fee: string
+  /** Name, origin, ticker or EVM address. */
+  counterparty: string | null
+  /** Purpose or reference. */
+  memo: string | null
+  /** Label of its task. */
+  task: string | null
+  /** Key that spent; null for a person, and for what came in. */
+  agentId: string | null
+  /** Way of paying of a spend, such as `card`; otherwise the kind of booking. */
+  category: string
+  /** Object that it belongs to. */
+  object: {
+    /** Such as `purchase`. */
+    kind: string
+    /** Its id. */
+    id: string
+  }
+  /** Payment that this returns; null for other money. */
+  refundOf: {
+    /** Its kind. */
+    kind: string
+    /** Its id. */
+    id: string
+  } | null
+  /** Hash on the chain, if there is one. */
+  transactionHash: string | null
+}
+
 export type NotificationSettings = {
   /** Mails about requests for approval: `immediately` (the default), `daily` (one mail at 08:00 UTC) or `off`. Mails about the security of the account are always sent. */
   approvals: 'immediately' | 'daily' | 'off'
@@ -4459,6 +4504,28 @@ export type SingleUse = {
   expiresAt: string
   /** `authorized`: its purchase is open. */
   status: 'open' | 'authorized' | 'used' | 'expired' | 'canceled'
+}
+
+export type StatementsGetResponse = {
+  /** As asked for. */
+  period: string
+  /** Start, ISO 8601 UTC. */
+  from: string
+  /** End, exclusive. */
+  to: string
+  /** `acct_…` */
+  accountId: string
+  /** Assets that the account had or moved. */
+  balances: {
+    /** Asset by symbol. */
+    asset: string
+    /** All of it at the start, held money too. */
+    opening: string
+    /** All of it at the end. */
+    closing: string
+  }[]
+  /** What came and left, oldest first. */
+  movements: Movement[]
 }
 
 export type SwapFee = {
@@ -6125,6 +6192,16 @@ export interface Operations {
       SellersFindResponse
     >
   }
+  readonly statements: {
+    /** Read what an account had, what came and left, and what it has then. */
+    readonly get: Call<
+      {
+        /** Month or days. */
+        period: string
+      },
+      StatementsGetResponse
+    >
+  }
   readonly swaps: {
     /** Ask all aggregators what a swap of one token to another costs, on the same or another chain. */
     readonly quote: Call<SwapsQuoteRequest, SwapsQuoteResponse>
@@ -6378,6 +6455,7 @@ export const routes: Readonly<
   'wallets.allowances.list': ['GET', '/api/wallets/allowances', false, 'allowances cursor'],
   'wallets.allowances.set': ['POST', '/api/wallets/allowances', true, ''],
   'sellers.find': ['GET', '/api/sellers', false, ''],
+  'statements.get': ['GET', '/api/statements/{period}', false, ''],
   'swaps.quote': ['POST', '/api/swaps', true, ''],
   'wallets.get': ['GET', '/api/wallets', false, ''],
   'wallets.signers.create': ['POST', '/api/wallets/signers', true, ''],

@@ -115,6 +115,13 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly verbatim?: readonly string[]
   /** List member that REST also serves as text/csv. */
   readonly csv?: string
+  /** Media types in which REST also serves the response, with the extension of such a file. */
+  readonly documents?: Readonly<
+    Record<
+      string,
+      { readonly extension: string; readonly write: (answer: unknown) => Promise<string | Uint8Array> }
+    >
+  >
   /** REST also serves it as text/event-stream: `src/server/http/event-stream.ts`. */
   readonly stream?: true
   /** REST also serves the bytes that it describes: `src/server/http/answer-stream.ts`. */

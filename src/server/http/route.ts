@@ -22,7 +22,7 @@ import {
   requireSameSitePage,
   setSessionCookies,
 } from './authenticate.ts'
-import { csvAnswer } from './csv.ts'
+import { documentAnswer } from './document.ts'
 import { openEventStream, wantsStream, withLastEventId } from './event-stream.ts'
 import { limitAddress, unlimitAddress } from './limits.ts'
 import { withoutCredentials } from './query-credentials.ts'
@@ -106,7 +106,7 @@ function routePath(
     const told = await deliverSession(services, c, { tool, body })
     const shown = principal.kind === 'session' ? inOneLine(told, tool.verbatim) : told
     const isWaiting = tool.waits !== undefined && body.status === tool.waits
-    return csvAnswer(c, entry, shown) ?? c.json(shown, isWaiting ? 202 : 200)
+    return (await documentAnswer(c, entry, shown)) ?? c.json(shown, isWaiting ? 202 : 200)
   })
 }
 

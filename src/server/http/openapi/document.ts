@@ -65,8 +65,8 @@ function describeTool(tool: Tool): { description?: string } {
   return texts.length === 0 ? {} : { description: `${texts.join(' ')}${csvNote(tool)}` }
 }
 
-function csvNote({ csv }: Tool): string {
-  return csv === undefined
+function csvNote({ csv, documents }: Tool): string {
+  return csv === undefined || documents !== undefined
     ? ''
     : ' With `Accept: text/csv` a page is returned as CSV, with a Link header (rel="next") to the next page.'
 }
@@ -132,6 +132,9 @@ function describeOperation(
             schema: components.addNamed(`${typeName}Response`, components.schema(named.output, 'output')),
           },
           ...(tool.csv === undefined ? {} : { 'text/csv': { schema: { type: 'string' } } }),
+          ...Object.fromEntries(
+            Object.keys(tool.documents ?? {}).map((type) => [type, { schema: { type: 'string' } }]),
+          ),
           ...(tool.download === undefined
             ? {}
             : { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }),

@@ -4,6 +4,11 @@ const groups = [
   ['Agents', '/api/agents', 'Keys of agents with their scopes, policies, usage and decisions.'],
   ['Approvals', '/api/approvals', 'Spends that wait for the owner, and exceptions that an agent asks for.'],
   ['Activity', '/api/activity', 'Everything that moved in and out, newest first.'],
+  [
+    'Statements',
+    '/api/statements',
+    'What an account had, what moved, and what it has then, for people and for bookkeeping.',
+  ],
   ['Wallets', '/api/wallets', 'Balances, transfers, signers and allowances of the smart-account wallet.'],
   ['Wallets', '/api/transfers', ''],
   ['Purchases', '/api/purchases', 'Buying from any URL that is sold by x402 or MPP.'],

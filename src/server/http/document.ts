@@ -1,4 +1,4 @@
-/** Renders lists as text/csv for spreadsheets. @see https://www.rfc-editor.org/rfc/rfc4180 */
+/** Renders responses in other media types than JSON: lists as text/csv for spreadsheets, and the documents of a tool. @see https://www.rfc-editor.org/rfc/rfc4180 */
 import { accepts } from 'hono/accepts'
 import type { CatalogueEntry } from '../../kernel/catalogue.ts'
 import { type HttpContext, readRawTarget } from './request.ts'
@@ -6,20 +6,35 @@ import { type HttpContext, readRawTarget } from './request.ts'
 /** Prefixes that spreadsheets evaluate as a formula, full-width ones included. @see https://owasp.org/www-community/attacks/CSV_Injection */
 const FORMULA = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 
-/** Returns the list as CSV if the client prefers it; undefined otherwise, or if the tool has no list. */
-export function csvAnswer(
+/** Returns the response in the media type that the client prefers; undefined for JSON, and where the tool has no other. */
+export async function documentAnswer(
   c: HttpContext,
   { tool, output }: Pick<CatalogueEntry, 'tool' | 'output'>,
   body: Record<string, unknown>,
-): Response | undefined {
-  if (tool.csv === undefined) return undefined
+): Promise<Response | undefined> {
+  const { csv, documents = {} } = tool
+  const others = [...(csv === undefined ? [] : ['text/csv']), ...Object.keys(documents)]
+  if (others.length === 0) return undefined
   c.header('Vary', 'Accept')
-  const supports = ['application/json', 'text/csv']
-  if (accepts(c, { header: 'Accept', supports, default: 'application/json' }) !== 'text/csv') return undefined
-  const { nextCursor } = body
-  if (typeof nextCursor === 'string') c.header('Link', `<${pageTarget(c, nextCursor)}>; rel="next"`)
-  return c.body(formatCsv(listColumns(output, tool.csv), body[tool.csv]), 200, {
-    'Content-Type': 'text/csv; charset=utf-8; header=present',
+  const type = accepts(c, {
+    header: 'Accept',
+    supports: ['application/json', ...others],
+    default: 'application/json',
+  })
+  if (type === 'text/csv' && csv !== undefined) {
+    const { nextCursor } = body
+    if (typeof nextCursor === 'string') c.header('Link', `<${pageTarget(c, nextCursor)}>; rel="next"`)
+    return c.body(formatCsv(listColumns(output, csv), body[csv]), 200, {
+      'Content-Type': 'text/csv; charset=utf-8; header=present',
+    })
+  }
+  const document = documents[type]
+  if (document === undefined) return undefined
+  const written = await document.write(body)
+  const isText = typeof written === 'string'
+  return c.body(isText ? written : new Uint8Array(written), 200, {
+    'Content-Type': isText ? `${type}; charset=utf-8` : type,
+    'Content-Disposition': `attachment; filename="${tool.name.replaceAll('.', '-')}.${document.extension}"`,
   })
 }
 

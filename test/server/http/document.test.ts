@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { formatCsv } from '../../../src/server/http/csv.ts'
+import { formatCsv } from '../../../src/server/http/document.ts'
 
 it('writes a header, CRLF, and quotes cells that need it', () => {
   const rows = [

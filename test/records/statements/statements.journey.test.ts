@@ -1,0 +1,194 @@
+/** Statements over HTTP, of an account that paid in every way: each format adds up, and hledger accepts its journal. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { create } from 'xmlbuilder2'
+import { z } from 'zod'
+import { statementView } from '../../../src/records/statements/read-statement.ts'
+import { sharedGateway } from '../../journeys/gateway.ts'
+import { newGuest, type Person } from '../../journeys/people.ts'
+
+const hasHledger = spawnSync('hledger', ['--version']).status === 0
+if (!hasHledger) process.stderr.write('No hledger here: its judgement of a journal is not tested.\n')
+
+/** Texts that are markup somewhere. */
+const LIES = '=cmd|x ; y <b>&"\u202e] a:b'
+
+describe('statements', () => {
+  const origin = sharedGateway()
+  const month = new Date().toISOString().slice(0, 7)
+  let owner: Person
+  const read = async (accept: string, period = month) => {
+    const response = await fetch(`${origin}/api/statements/${period}`, {
+      headers: { accept, authorization: `Bearer ${owner.token}` },
+    })
+    return { response, status: response.status, type: response.headers.get('content-type') }
+  }
+  const readJson = async (period = month) =>
+    statementView.parse(await (await read('application/json', period)).response.json())
+
+  beforeAll(async () => {
+    owner = await newGuest(origin)
+    const { body: list } = await owner.send('GET', '/api/cards')
+    const [card] = z.array(z.object({ id: z.string() })).parse(list.cards)
+    const bought = { cardId: card?.id, amount: '3.50', merchant: LIES }
+    expect((await owner.send('POST', '/sandbox/authorizations', bought)).status).toBe(200)
+    const url = `${origin}/sandbox/sellers/refunds`
+    const { body: purchase } = await owner.send('POST', '/api/purchases', {
+      url,
+      maxAmount: '0.05',
+      purpose: LIES,
+    })
+    expect(purchase).toMatchObject({ status: 'undelivered' })
+    const { body: recourse } = await owner.send('POST', '/api/recourse', {
+      object: { kind: 'purchase', id: purchase.purchaseId },
+      reason: 'not_delivered',
+    })
+    const SLOW = { timeout: 30_000, interval: 200 }
+    await vi.waitFor(async () => {
+      const { body } = await owner.send('GET', `/api/recourse/${String(recourse.recourseId)}`)
+      expect(body.status).toBe('recovered')
+    }, SLOW)
+    const { body: recipient } = await owner.send('POST', '/api/banking/recipients', {
+      currency: 'EUR',
+      name: 'Emmy Noether',
+      country: 'DE',
+      account: { iban: 'DE89370400440532013000' },
+    })
+    const payout = { recipientId: recipient.id, amount: '100', asset: 'USD', reference: 'Rent May' }
+    expect((await owner.send('POST', '/api/banking/payouts', payout)).status).toBe(200)
+    await vi.waitFor(async () => {
+      const categories = (await readJson()).movements.map(({ category }) => category)
+      expect(categories).toEqual(expect.arrayContaining(['payout', 'card', 'x402', 'deposit']))
+    }, SLOW)
+  }, 180_000)
+
+  it('add up: what was there and what moved is what is there', async () => {
+    const units = (decimal: string) => {
+      const [whole = '0', fraction = ''] = decimal.split('.')
+      return BigInt(whole + fraction.padEnd(9, '0'))
+    }
+    const addUp = async (period: string) => {
+      const { balances, movements } = await readJson(period)
+      for (const { asset, opening, closing } of balances) {
+        const moved = movements
+          .filter((movement) => movement.asset === asset)
+          .reduce((sum, { direction, amount }) => sum + (direction === 'in' ? 1n : -1n) * units(amount), 0n)
+        expect([asset, units(opening) + moved]).toEqual([asset, units(closing)])
+      }
+      return balances
+    }
+    const now = await addUp(month)
+    expect(now.length).toBeGreaterThan(1)
+    const today = new Date()
+    const aYearAgo = new Date(today.getTime() - 364 * 86_400_000).toISOString().slice(0, 10)
+    const year = await addUp(`${aYearAgo}..${today.toISOString().slice(0, 10)}`)
+    // Before it there was no account.
+    expect(year.map(({ opening }) => opening)).toEqual(year.map(() => '0'))
+    expect(year.map(({ asset, closing }) => [asset, closing])).toEqual(
+      now.map(({ asset, closing }) => [asset, closing]),
+    )
+  })
+
+  it('tell every movement once, with its object, its category and what it returns', async () => {
+    const { movements } = await readJson()
+    const names = movements.map(({ id, asset }) => `${id} ${asset}`)
+    expect(new Set(names).size).toBe(names.length)
+    expect(movements.find(({ category }) => category === 'payout')).toMatchObject({
+      direction: 'out',
+      amount: '100',
+      counterparty: 'Emmy Noether',
+      object: { kind: 'payout' },
+    })
+    const paid = movements.find(({ object, direction }) => object.kind === 'purchase' && direction === 'out')
+    expect(paid).toMatchObject({ amount: '0.01', asset: 'USDC', rate: '1', usd: '0.01' })
+    expect(movements).toContainEqual(
+      expect.objectContaining({ direction: 'in', amount: '0.01', refundOf: paid?.object }),
+    )
+    expect(movements.filter(({ object }) => object.kind === 'card_transaction').length).toBeGreaterThan(0)
+  })
+
+  it('of another month have nothing, and of days what moved on them', async () => {
+    expect(await readJson('2020-02')).toMatchObject({ movements: [], balances: [] })
+    const today = new Date().toISOString().slice(0, 10)
+    expect((await readJson(`${today}..${today}`)).movements.length).toBeGreaterThan(0)
+    for (const wrong of ['2026-13', '2026-02-30..2026-03-01', '2026-03-02..2026-03-01', 'now'])
+      expect((await read('application/json', wrong)).status).toBe(400)
+  })
+
+  it('are for their own account only', async () => {
+    const other = await newGuest(origin)
+    const { body } = await other.send('GET', `/api/statements/${month}`)
+    expect(statementView.parse(body).movements.filter(({ category }) => category === 'payout')).toEqual([])
+    expect((await fetch(`${origin}/api/statements/${month}`)).status).toBe(401)
+  })
+
+  it('are written as camt.053 whose entries add up', async () => {
+    const { response, type } = await read('application/xml')
+    expect(type).toContain('application/xml')
+    const camt = z
+      .object({ Document: z.object({ BkToCstmrStmt: z.object({ Stmt: z.array(z.looseObject({})) }) }) })
+      .parse(create(await response.text()).end({ format: 'object' }))
+    const amount = z.object({ '#': z.string() })
+    const entry = z.object({ Amt: amount, CdtDbtInd: z.enum(['CRDT', 'DBIT']) })
+    const many = <T extends z.ZodType>(of: T) =>
+      z.union([z.array(of), of.transform((one) => [one])]).optional()
+    for (const each of camt.Document.BkToCstmrStmt.Stmt) {
+      const { Bal, Ntry } = z
+        .object({ Bal: z.array(z.object({ Amt: amount })), Ntry: many(entry) })
+        .parse(each)
+      const [opening = 0, closing = 0] = Bal.map(({ Amt }) => Math.round(Number(Amt['#']) * 100_000))
+      const entries = (Ntry ?? []) as { Amt: { '#': string }; CdtDbtInd: string }[]
+      const moved = entries.reduce(
+        (sum, one) => sum + (one.CdtDbtInd === 'CRDT' ? 1 : -1) * Math.round(Number(one.Amt['#']) * 100_000),
+        0,
+      )
+      expect(opening + moved).toBe(closing)
+    }
+  })
+
+  it('are written as OFX 2.2 that ends at the closing balance', async () => {
+    const { response, type } = await read('application/x-ofx')
+    expect(type).toContain('application/x-ofx')
+    const ofx = await response.text()
+    expect(ofx).toContain('OFXHEADER="200"')
+    const { balances } = await readJson()
+    const usdc = balances.find(({ asset }) => asset === 'USDC')
+    expect(ofx).toContain(`<BALAMT>${usdc?.closing}</BALAMT>`)
+    expect(ofx).not.toContain('<b>')
+  })
+
+  it('are written as CSV without formulas', async () => {
+    const csv = await (await read('text/csv')).response.text()
+    expect(csv).not.toMatch(/(^|,)"?[=+@-]cmd/m)
+    expect(csv.split('\r\n')[0]).toContain('refundOf.id')
+  })
+
+  it('are written as PDF', async () => {
+    const { response, type } = await read('application/pdf')
+    expect(type).toBe('application/pdf')
+    const bytes = Buffer.from(await response.arrayBuffer())
+    expect(bytes.subarray(0, 5).toString()).toBe('%PDF-')
+    writeFileSync('.build/statement.pdf', bytes)
+  })
+
+  it.skipIf(!hasHledger)('are written as a journal that hledger accepts in its strict mode', async () => {
+    const journal = await (await read('text/x-hledger')).response.text()
+    const file = join(mkdtempSync(join(tmpdir(), 'statement-')), 'statement.journal')
+    writeFileSync(file, journal)
+    execFileSync('hledger', ['check', '--strict', '-f', file])
+    const balance = execFileSync('hledger', [
+      'balance',
+      '-f',
+      file,
+      'assets:bursar:USD$',
+      '--no-total',
+      '-O',
+      'csv',
+    ])
+    const usd = (await readJson()).balances.find(({ asset }) => asset === 'USD')
+    expect(balance.toString().replaceAll(/[",]/g, '')).toContain(`${Number(usd?.closing).toFixed(2)}`)
+  })
+})

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { requireCaller } from '../../src/kernel/context.ts'
+import { defineTool } from '../../src/kernel/tool.ts'
+import { payoutReferences } from '../../src/rails/banking/payout-texts.ts'
+import { recipientNames } from '../../src/rails/banking/recipients.ts'
+import { documents } from '../../src/records/statements/documents.ts'
+import { period } from '../../src/records/statements/period.ts'
+import { readStatement, statementView } from '../../src/records/statements/read-statement.ts'
+
+export default defineTool({
+  name: 'statements.get',
+  title: 'Statement',
+  summary: 'Read what an account had, what came and left, and what it has then.',
+  description: 'A month, such as `2026-11`, or days, such as `2026-11-01..2026-11-15`, in UTC.',
+  restDescription:
+    'Every movement once, with its rate in USD at the time, its task, agent and category; what came back names its payment. Opening balance and movements add up to the closing balance. `Accept` chooses JSON, CSV, PDF, OFX 2.2, camt.053.001.08 or a journal for hledger.',
+  route: 'GET /api/statements/{period}',
+  who: 'account',
+  scopes: ['wallets:read', 'banking:read', 'cards:read', 'investing:read'],
+  effect: 'read',
+  mcp: false,
+  csv: 'movements',
+  documents,
+  input: z.strictObject({ period: period.describe('Month or days.') }),
+  output: statementView,
+  failures: [],
+  example: { period: '2026-11' },
+  run: async (context, input) => {
+    const accountId = requireCaller(context).account.id
+    const statement = await readStatement(context.database, { accountId, period: input.period })
+    const payouts = statement.movements.filter(({ object }) => object.kind === 'payout')
+    const [names, references] = await Promise.all([
+      recipientNames(context, { accountId, ids: unique(payouts.map(({ counterparty }) => counterparty)) }),
+      payoutReferences(context, { accountId, ids: unique(payouts.map(({ object }) => object.id)) }),
+    ])
+    return {
+      ...statement,
+      movements: statement.movements.map((movement) => ({
+        ...movement,
+        counterparty: names.get(movement.counterparty ?? '') ?? movement.counterparty,
+        memo: movement.memo ?? references.get(movement.object.id) ?? null,
+      })),
+    }
+  },
+})
+
+function unique(ids: readonly (string | null)[]): readonly string[] {
+  return [...new Set(ids.filter((id) => id !== null))]
+}
