@@ -5,8 +5,8 @@ import { z } from 'zod'
 
 const permissive =
   /^(0BSD|Apache-2\.0|BSD-[23]-Clause|BlueOak-1\.0\.0|ISC|MIT|MIT-0|Unlicense|MIT OR Apache-2\.0)$/
-/** Their packages name none: the binaries of anvil for other machines, and a package whose README says MIT. */
-const unnamed = /^(@foundry-rs\/anvil-\w+-\w+|ivms101)$/
+/** Their packages name none: the binaries of anvil for other machines, and packages whose README or LICENSE says MIT. */
+const unnamed = /^(@foundry-rs\/anvil-\w+-\w+|ivms101|png-js)$/
 
 const lock = z
   .object({

@@ -103,6 +103,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'security.mfa': security,
   'security.passkeys.list': security,
   'security.passkeys.remove': security,
+  'statements.get': owners,
   'wallets.allowances.intent': owners,
   'wallets.allowances.list': owners,
   'wallets.allowances.set': owners,

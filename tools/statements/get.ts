@@ -15,10 +15,8 @@ export default defineTool({
   restDescription:
     'Every movement once, with its rate in USD at the time, its task, agent and category; what came back names its payment. Opening balance and movements add up to the closing balance. `Accept` chooses JSON, CSV, PDF, OFX 2.2, camt.053.001.08 or a journal for hledger.',
   route: 'GET /api/statements/{period}',
-  who: 'account',
-  scopes: ['wallets:read', 'banking:read', 'cards:read', 'investing:read'],
+  who: 'person',
   effect: 'read',
-  mcp: false,
   csv: 'movements',
   documents,
   input: z.strictObject({ period: period.describe('Month or days.') }),

@@ -4,11 +4,6 @@ const groups = [
   ['Agents', '/api/agents', 'Keys of agents with their scopes, policies, usage and decisions.'],
   ['Approvals', '/api/approvals', 'Spends that wait for the owner, and exceptions that an agent asks for.'],
   ['Activity', '/api/activity', 'Everything that moved in and out, newest first.'],
-  [
-    'Statements',
-    '/api/statements',
-    'What an account had, what moved, and what it has then, for people and for bookkeeping.',
-  ],
   ['Wallets', '/api/wallets', 'Balances, transfers, signers and allowances of the smart-account wallet.'],
   ['Wallets', '/api/transfers', ''],
   ['Purchases', '/api/purchases', 'Buying from any URL that is sold by x402 or MPP.'],
@@ -16,6 +11,11 @@ const groups = [
   ['Purchases', '/api/channels', ''],
   ['Recourse', '/api/recourse', 'Getting the money of a payment back, on every rail.'],
   ['Schedules', '/api/schedules', 'Payments that are made again and again.'],
+  [
+    'Statements',
+    '/api/statements',
+    'What an account had, what moved, and what it has then, for people and for bookkeeping.',
+  ],
   ['Cards', '/api/cards', 'Virtual cards, their limits and their purchases.'],
   ['Banking', '/api/banking', 'Virtual bank accounts that receive money.'],
   ['Investing', '/api/investing', 'Fractional orders, holdings and dividends.'],

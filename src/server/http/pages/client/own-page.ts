@@ -12,6 +12,7 @@ const PATHS = [
   'accounts(?:/send)?',
   'invest',
   'compliance',
+  'schedules',
   'security',
   'developers',
   'operator',

@@ -27,6 +27,7 @@ export const guideGroups = [
       ['purchases', 'Buying'],
       ['recourse', 'Money back'],
       ['schedules', 'Schedules'],
+      ['statements', 'Statements'],
       ['selling', 'Selling by x402'],
       ['cards', 'Cards and banking'],
       ['guide', 'People, compliance, investing'],
