@@ -219,7 +219,8 @@ async function shrunk(shot: Shot, isSame: (shot: Shot) => Promise<boolean>, trie
 }
 
 function findOutcome({ status, text }: Answer): string {
-  const code = /"code":"([a-z_0-9]+)"/.exec(text.replaceAll('\\"', '"'))?.[1]
+  // The codes of the outbox are digits, and no problem.
+  const code = /"code":"([a-z][a-z_0-9]+)"/.exec(text.replaceAll('\\"', '"'))?.[1]
   return code === undefined ? String(status) : `${status} ${code}`
 }
 

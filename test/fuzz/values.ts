@@ -76,6 +76,8 @@ const byName: Readonly<Record<string, Values>> = {
   code: fc.constantFrom('000000', '123456'),
   country: fc.constantFrom('US', 'DE', 'GB', 'ZZ'),
   limit: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 100 }).map(String)),
+  // A statement is of a month in which the account existed.
+  period: fc.constantFrom(new Date().toISOString().slice(0, 7), '2026-01..2026-02', '1999-12'),
   tz: fc.constantFrom('UTC', 'Europe/Berlin', 'Nowhere/Here'),
   expiresAt: fc.constantFrom('2030-01-01T00:00:00.000Z', '2020-01-01T00:00:00.000Z'),
 }
