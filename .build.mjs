@@ -12,6 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build, context } from 'esbuild'
 
@@ -54,6 +55,15 @@ const consoleOptions = {
   metafile: true,
   outdir: '.build/console',
   logLevel: 'warning',
+}
+
+/** The words of the validator's messages in fifty languages would be half of each view, and no view shows any. */
+const withoutLocales = {
+  name: 'without locales',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/locales\/index\.js$/ }, ({ path, resolveDir }) =>
+      resolveDir.includes('/zod/') ? { path: join(resolveDir, path, '../en.js') } : undefined,
+    ),
 }
 
 const parts = {
@@ -116,6 +126,20 @@ const parts = {
       logLevel: 'warning',
     })
   },
+  /** The views inside of hosts: a script and a style that are written into each document. */
+  apps: () =>
+    build({
+      entryPoints: ['src/console/apps/main.tsx', 'src/console/style/apps.css'],
+      bundle: true,
+      format: 'iife',
+      target: browsers,
+      minify: true,
+      tsconfig: 'src/console/tsconfig.json',
+      plugins: [withoutLocales],
+      entryNames: '[name]',
+      outdir: '.build/apps',
+      logLevel: 'warning',
+    }),
 }
 
 /** Packs the client by itself: the gateway serves the package, which depends on nothing. */

@@ -4,6 +4,7 @@ import type { Tool } from '../src/kernel/tool.ts'
 import { compactSchema, shareShapes } from './compact-schema.ts'
 import { idempotencyKeySchema } from './idempotency-key.ts'
 import { untrustedNote } from './untrusted-members.ts'
+import { viewMeta } from './views.ts'
 
 export interface ListedTool {
   readonly name: string
@@ -18,6 +19,8 @@ export interface ListedTool {
     readonly idempotentHint: boolean
     readonly openWorldHint: boolean
   }
+  /** View that hosts show beside its answer. */
+  readonly _meta?: { readonly ui: { readonly resourceUri: string } }
 }
 
 type JsonObjectSchema = { type: 'object'; [keyword: string]: unknown }
@@ -59,6 +62,7 @@ export function toListedTool(
       idempotentHint: isIdempotent(tool),
       openWorldHint: isSpend,
     },
+    ...viewMeta(mcpName(tool)),
   }
 }
 

@@ -25,6 +25,7 @@ import { protocolError } from './protocol-error.ts'
 import { failureResult, type ToolResult, toResult } from './result.ts'
 import { advisedInToolTerms, createToolTerms } from './tool-terms.ts'
 import { untrustedMembers } from './untrusted-members.ts'
+import { readView } from './views.ts'
 import { paymentIn } from './x402.ts'
 
 export interface ListedResource {
@@ -230,6 +231,9 @@ export function createOffer(catalogue: readonly CatalogueEntry[], services: Serv
     },
     resources: resources.map(({ tool: _tool, ...listed }) => listed),
     async read(caller, uri) {
+      const { origin, webOrigins } = services.settings
+      const view = await readView(uri, webOrigins[0] ?? origin)
+      if (view !== null) return view
       const resource = resources.find((one) => one.uri === uri)
       if (resource === undefined)
         throw protocolError(`Unknown resource "${uri.slice(0, 64)}"; resources/list returns all resources.`, {

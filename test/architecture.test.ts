@@ -182,7 +182,7 @@ describe('the import table', () => {
 
   it.each([
     ['x402', /^(x402-hono|@x402\/)/, /^src\/rails\/selling\/x402\//],
-    ['the MCP SDK', /^@modelcontextprotocol\//, /^mcp\//],
+    ['the MCP SDK', /^@modelcontextprotocol\//, /^(mcp|src\/console\/apps)\//],
     ['the database drivers', /^(pg|@electric-sql\/pglite)$/, /^src\/storage\//],
     ['Redis', /^ioredis$/, /^src\/providers\/rate-limiter\//],
     ['SMTP', /^nodemailer$/, /^src\/providers\/messages\//],

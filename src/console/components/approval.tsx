@@ -2,61 +2,14 @@
 import type { Approval } from '../../client/operations.ts'
 import { agentById } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import type { CallFacts } from '../words/calls.ts'
-import { formatDecimal } from '../words/money.ts'
-import { isAddress, shortAddress } from '../words/names.ts'
-import { plainText, shortText } from '../words/plain-text.ts'
+import { shortText } from '../words/plain-text.ts'
+import { FirstTime } from './call.tsx'
 import { Chip } from './marks.tsx'
-import { Untrusted } from './quote.tsx'
 
 /** The agent's own name; `An agent` until it is known. */
 export function useAgentName(agentId: string): string {
   const agent = loadedValue(useResource(agentById(agentId)))
   return agent === undefined ? 'An agent' : shortText(agent.name)
-}
-
-/** An address with both ends standing out, in full: money is approved for it. */
-export function FullAddress({ address }: { readonly address: string }) {
-  if (!isAddress(address))
-    return (
-      <div class="strong wrap">
-        <Untrusted>{plainText(address)}</Untrusted>
-      </div>
-    )
-  return (
-    <div class="address">
-      <b>{address.slice(0, 6)}</b>
-      {address.slice(6, -4)}
-      <b>{address.slice(-4)}</b>
-    </div>
-  )
-}
-
-/** `Send 3.50 USDC to 0x0000…dEaD`, with the amount standing out and the payee isolated. */
-export function CallLine({ facts }: { readonly facts: CallFacts }) {
-  const { verb, amount, asset, preposition, party } = facts
-  return (
-    <>
-      {verb.charAt(0).toUpperCase() + verb.slice(1)}
-      {amount !== null && (
-        <>
-          {' '}
-          <b class="num">
-            {formatDecimal(amount)} {asset}
-          </b>
-        </>
-      )}
-      {party !== null && (
-        <>
-          {' '}
-          {preposition}{' '}
-          <span class={isAddress(party) ? 'mono small' : undefined}>
-            <Untrusted>{shortText(shortAddress(party))}</Untrusted>
-          </span>
-        </>
-      )}
-    </>
-  )
 }
 
 /** Marks of a request: above the agent's limits, and a payee that it never paid, where the gateway said so. */
@@ -71,13 +24,5 @@ export function RequestMarks({ approval }: { readonly approval: Approval }) {
         </Chip>
       )}
     </>
-  )
-}
-
-export function FirstTime() {
-  return (
-    <Chip kind="warn" icon="new">
-      First time paid
-    </Chip>
   )
 }

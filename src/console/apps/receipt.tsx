@@ -1,0 +1,145 @@
+/** What was paid: the facts of a transfer or of a purchase, or what became of it instead. */
+import type { ComponentChildren } from 'preact'
+import { FullAddress } from '../components/call.tsx'
+import { Icon } from '../components/icon.tsx'
+import { Quote } from '../components/quote.tsx'
+import { describeCall } from '../words/calls.ts'
+import { formatDecimal, formatUsd } from '../words/money.ts'
+import { nameChain } from '../words/names.ts'
+import { plainText } from '../words/plain-text.ts'
+import { formatMoment } from '../words/time.ts'
+import { ApprovalPanel } from './approval.tsx'
+import { given, type Members, outcome } from './host.ts'
+import { text } from './members.ts'
+import { PageButton, Refused, Unanswered, View } from './panel.tsx'
+
+export function ReceiptView() {
+  const { value } = outcome
+  // Only a purchase names a URL.
+  const isPurchase = text(given.value, 'url') !== null
+  if (value.status === 'answered')
+    return isPurchase || value.answer.purchaseId !== undefined ? (
+      <Bought answer={value.answer} />
+    ) : (
+      <Sent answer={value.answer} />
+    )
+  if (value.status !== 'failed') return <Unanswered doing="Paying" />
+  const { problem } = value
+  if (text(problem, 'approvalId') !== null && text(problem, 'code') === 'approval_required')
+    return <ApprovalPanel first={problem} operation={isPurchase ? 'purchases.buy' : 'wallets.transfer'} />
+  if (text(problem, 'code') === 'settlement_pending')
+    return <Refused problem={problem} title="It may have been paid" />
+  return <Refused problem={problem} title="Nothing was paid" />
+}
+
+interface Fact {
+  readonly name: string
+  readonly value: ComponentChildren | null
+}
+
+function Paid({
+  words,
+  isDone,
+  amount,
+  asset,
+  facts,
+  children,
+}: {
+  readonly words: string
+  readonly isDone: boolean
+  readonly amount: string | null
+  readonly asset: string | null
+  readonly facts: readonly Fact[]
+  readonly children?: ComponentChildren
+}) {
+  return (
+    <View>
+      <div class="ask__says">
+        <span class={`glyph glyph--lg glyph--round ${isDone ? 'glyph--in' : ''}`} aria-hidden="true">
+          <Icon name={isDone ? 'check' : 'clock'} />
+        </span>
+        <h1 class="ask__line">{words}</h1>
+        {amount !== null && asset !== null && (
+          <div class="ask__amount">
+            {formatDecimal(amount)} <small>{asset}</small>
+          </div>
+        )}
+      </div>
+      <dl class="facts facts--end">
+        {facts
+          .filter(({ value }) => value !== null)
+          .map(({ name, value }) => (
+            <>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </>
+          ))}
+      </dl>
+      {children}
+      <PageButton path="/activity">Open Activity</PageButton>
+    </View>
+  )
+}
+
+const mono = (value: string | null) =>
+  value === null ? null : <span class="mono small wrap">{plainText(value)}</span>
+
+const address = (value: string | null) => (value === null ? null : <FullAddress address={value} />)
+
+function Sent({ answer }: { readonly answer: Members }) {
+  const isDone = text(answer, 'status') === 'confirmed'
+  const chain = text(answer, 'chain')
+  return (
+    <Paid
+      words={isDone ? 'Sent' : 'Sent, not yet confirmed'}
+      isDone={isDone}
+      amount={text(answer, 'amount')}
+      asset={text(answer, 'token')}
+      facts={[
+        { name: 'To', value: address(text(answer, 'destination')) },
+        { name: 'Chain', value: chain === null ? null : nameChain(chain) },
+        { name: 'Transaction', value: mono(text(answer, 'transactionHash')) },
+        { name: 'Transfer', value: mono(text(answer, 'transferId')) },
+        { name: 'Decision', value: mono(text(answer, 'decisionId')) },
+      ]}
+    />
+  )
+}
+
+const boughtWords: Readonly<Record<string, string>> = {
+  delivered: 'Paid and delivered',
+  undelivered: 'Paid, and nothing came',
+  settlement_pending: 'It may have been paid',
+  free: 'It was free',
+}
+
+function Bought({ answer }: { readonly answer: Members }) {
+  const status = text(answer, 'status') ?? ''
+  const { party } = describeCall('purchases.buy', given.value)
+  const [usd, until] = [text(answer, 'usd'), text(answer, 'expiresAt')]
+  const failure = text(answer, 'lastFailure')
+  return (
+    <Paid
+      words={boughtWords[status] ?? plainText(status)}
+      isDone={status === 'delivered' || status === 'free'}
+      amount={text(answer, 'asset') === null ? null : text(answer, 'charged')}
+      asset={text(answer, 'asset')}
+      facts={[
+        { name: 'From', value: party === null ? null : <span class="wrap">{plainText(party)}</span> },
+        { name: 'Paid to', value: address(text(answer, 'payTo')) },
+        { name: 'Worth', value: usd === null ? null : formatUsd(usd) },
+        { name: 'Transaction', value: mono(text(answer, 'transaction')) },
+        { name: 'Purchase', value: mono(text(answer, 'purchaseId')) },
+        { name: 'Decision', value: mono(text(answer, 'decisionId')) },
+        {
+          name: 'May still come until',
+          value: status === 'undelivered' && until !== null ? formatMoment(until) : null,
+        },
+      ]}
+    >
+      {status !== 'delivered' && failure !== null && (
+        <Quote by="The seller’s answer">{plainText(failure)}</Quote>
+      )}
+    </Paid>
+  )
+}
