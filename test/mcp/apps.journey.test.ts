@@ -155,6 +155,7 @@ describe.skipIf(executable === undefined)('views inside of hosts', () => {
   it('says that nothing was paid, and why', async () => {
     const view = await host.call('wallets_transfer', pay('21'))
     await expectVisible(view.getByRole('heading', { name: 'Nothing was paid' }))
+    await expectVisible(view.getByText('$21.00 is above $20.00 a payment'))
     await shoot('receipt-refused')
     expect(await findBarriers()).toEqual([])
   })

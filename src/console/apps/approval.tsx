@@ -1,18 +1,17 @@
 /** What waits for the person's yes. The yes is given on the gateway's page, signed in, and nowhere else. */
 import { useEffect, useState } from 'preact/hooks'
 import { FullAddress } from '../components/call.tsx'
-import { Icon } from '../components/icon.tsx'
 import { Chip, type ChipKind } from '../components/marks.tsx'
-import { Quote, Untrusted } from '../components/quote.tsx'
+import { Quote } from '../components/quote.tsx'
 import { useNow } from '../components/use-now.ts'
 import { describeCall, writeCallSentence } from '../words/calls.ts'
 import { formatDecimal } from '../words/money.ts'
 import { plainText } from '../words/plain-text.ts'
-import { capital, describeViolation } from '../words/policy.ts'
+import { capital } from '../words/policy.ts'
 import { formatLeft } from '../words/time.ts'
 import { given, type Members, outcome, readAgain } from './host.ts'
-import { brokenRules, record, text } from './members.ts'
-import { PageButton, Refused, Unanswered, View } from './panel.tsx'
+import { record, text } from './members.ts'
+import { BrokenRules, PageButton, Refused, Unanswered, View } from './panel.tsx'
 
 const POLL_MS = 5_000
 
@@ -65,7 +64,6 @@ export function ApprovalPanel({
   const reason = text(shown, 'reason') ?? text(asked, 'reason')
   const expiresAt = text(shown, 'expiresAt')
   const [words, kind] = ends[status] ?? [plainText(status), 'plain' as const]
-  const rules = brokenRules(shown)
   return (
     <View>
       <div class="row row--wide row--wrap">
@@ -73,18 +71,7 @@ export function ApprovalPanel({
         {isPending && expiresAt !== null && <span class="small faint num">{formatLeft(expiresAt, now)}</span>}
       </div>
       {operation !== null && <Asked operation={operation} input={input} />}
-      {rules.length > 0 && (
-        <ul class="app__rules small">
-          {rules.map((rule) => (
-            <li class="row" key={rule.rule}>
-              <Icon name="warning" small />
-              <span class="wrap">
-                <Untrusted>{capital(describeViolation(rule))}</Untrusted>
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <BrokenRules members={shown} />
       {reason !== null && <Quote by="The agent’s own words">{plainText(reason)}</Quote>}
       <Ending status={status} shown={shown} path={`/approvals/${encodeURIComponent(id)}`} />
     </View>

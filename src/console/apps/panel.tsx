@@ -2,8 +2,10 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Icon } from '../components/icon.tsx'
+import { Untrusted } from '../components/quote.tsx'
+import { capital, describeViolation } from '../words/policy.ts'
 import { type Members, openPage, outcome, pageAddress } from './host.ts'
-import { text } from './members.ts'
+import { brokenRules, text } from './members.ts'
 
 export function View({ children }: { readonly children: ComponentChildren }) {
   return (
@@ -59,9 +61,28 @@ export function Unanswered({ doing }: { readonly doing: string }) {
   )
 }
 
-/** A call that failed: what, why, and what to do. The gateway wrote the words for agents; a person understands them. */
+/** Rules that a call breaks, in the person's words. */
+export function BrokenRules({ members }: { readonly members: Members }) {
+  const rules = brokenRules(members)
+  if (rules.length === 0) return null
+  return (
+    <ul class="app__rules small">
+      {rules.map((rule) => (
+        <li class="row" key={rule.rule}>
+          <Icon name="warning" small />
+          <span class="wrap">
+            <Untrusted>{capital(describeViolation(rule))}</Untrusted>
+          </span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** A call that failed: what, why, and what to do. What the gateway tells the agent is told, where no rule says it shorter. */
 export function Refused({ problem, title }: { readonly problem: Members; readonly title: string }) {
-  const [detail, hint] = [text(problem, 'detail'), text(problem, 'hint')]
+  const isByRule = brokenRules(problem).length > 0
+  const [detail, hint] = isByRule ? [null, null] : [text(problem, 'detail'), text(problem, 'hint')]
   return (
     <View>
       <div class="ask__says">
@@ -71,6 +92,8 @@ export function Refused({ problem, title }: { readonly problem: Members; readonl
         <h1 class="ask__line">{title}</h1>
         {detail !== null && <p class="small wrap">{detail}</p>}
       </div>
+      <BrokenRules members={problem} />
+      {isByRule && <p class="small soft app__hint">The agent can ask you for exactly this payment, once.</p>}
       {hint !== null && <p class="small soft wrap app__hint">{hint}</p>}
     </View>
   )
