@@ -62,6 +62,9 @@ export const schedules = resource(() => bursar.schedules.list({ limit: 100 }), [
 /** The newest entries; the activity page reads its own pages. */
 export const latestActivity = resource(() => bursar.activity.list({ limit: 8 }), [...moves, 'decision.'])
 
+/** A month as YYYY-MM, of which the current one changes with each payment. */
+export const statementOfMonth = resourceById((period) => bursar.statements.get({ period }), moves)
+
 export const agentById = resourceById((id) => bursar.agents.keys.get({ id }), spends)
 /** An agent with all keys below it. */
 export const treeById = resourceById((id) => bursar.agents.keys.tree({ id }), spends)
