@@ -212,9 +212,10 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
       page.context().waitForEvent('page'),
       page.getByRole('link', { name: 'Sign in in another tab' }).click(),
     ])
-    await signInWithCode(tab, origin, mailbox)
+    // It is said for six seconds: on a slow machine, the other tab may take longer to show its console.
+    const said = page.getByText('You are signed in again.').waitFor({ timeout: 120_000 })
+    await Promise.all([said, signInWithCode(tab, origin, mailbox)])
     await tab.close()
-    await page.getByText('You are signed in again.').waitFor()
     await dialog().getByRole('button', { name: 'Save' }).click()
     await page.getByText('Your name is changed.').waitFor()
     await waitForConsole(page, 'Ada Lovelace')
