@@ -3894,7 +3894,7 @@ export type Recourse = {
   object: {
     /** Kind of the payment. */
     kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
-    /** Its id. */
+    /** Its id, such as `buy_…`. */
     id: string
   }
   /** Reason given. */
@@ -3964,7 +3964,7 @@ export type RecourseListResponse = {
     object: {
       /** Kind of the payment. */
       kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
-      /** Its id. */
+      /** Its id, such as `buy_…`. */
       id: string
     }
     /** Reason given. */
@@ -4005,7 +4005,7 @@ export type RecourseOpenRequest = {
   object: {
     /** Kind of the payment. */
     kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
-    /** Its id. */
+    /** Its id, such as `buy_…`. */
     id: string
   }
   /** Why. */
@@ -5986,7 +5986,7 @@ export interface Operations {
       RecourseListResponse,
       RecourseListResponse['recourse'][number]
     >
-    /** Try to get the money of one payment back, by every way there is. */
+    /** Try to get the money of one payment back, by every way. */
     readonly open: Call<RecourseOpenRequest, Recourse>
   }
   readonly sandbox: {

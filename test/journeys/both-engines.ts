@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { forManyTests, type Gateway, sharedGateway, startGateway } from './gateway.ts'
 
 /** Gateway of a suite. Available within hooks and tests. */
@@ -24,8 +26,37 @@ export function overBothEngines(
   env: Readonly<Record<string, string>>,
   suite: (world: GatewayFixture) => void,
 ): void {
-  describe(`${name} on PGlite`, () => over(env, null, suite))
-  describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () => over(env, testServerUrl, suite))
+  describe(`${name} on PGlite`, () => over(() => env, null, suite))
+  describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () =>
+    over(() => env, testServerUrl, suite),
+  )
+}
+
+/** A gateway over a chain of its own. */
+export interface NodeFixture extends GatewayFixture {
+  readonly rpcUrl: () => string
+}
+
+/** Declares a suite once per engine, each with its own gateway and its own anvil, which must be installed. */
+export function overBothEnginesOnNodes(name: string, suite: (world: NodeFixture) => void): void {
+  const declare = (serverUrl: string | null | undefined) => () => {
+    let node: AnvilProcess | undefined
+    const rpcUrl = () => {
+      if (node === undefined) throw new Error('the node is there only within hooks and tests')
+      return node.url
+    }
+    beforeAll(async () => {
+      node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
+    }, 30_000)
+    afterAll(() => node?.stop())
+    over(
+      () => ({ CHAIN: '', CHAIN_RPC_URL: rpcUrl() }),
+      serverUrl,
+      (world) => suite({ ...world, rpcUrl }),
+    )
+  }
+  describe.skipIf(!hasAnvil())(`${name} on PGlite`, declare(null))
+  describe.skipIf(!hasAnvil() || testServerUrl === undefined)(`${name} on PostgreSQL`, declare(testServerUrl))
 }
 
 /** What a suite needs that neither advances the clock nor changes settings. */
@@ -41,12 +72,12 @@ export function overSharedAndPostgres(name: string, suite: (world: PlainFixture)
     suite({ gateway: () => ({ origin }), databaseUrl: () => null })
   })
   describe.skipIf(testServerUrl === undefined)(`${name} on PostgreSQL`, () =>
-    over(forManyTests, testServerUrl, suite),
+    over(() => forManyTests, testServerUrl, suite),
   )
 }
 
 function over(
-  env: Readonly<Record<string, string>>,
+  env: () => Readonly<Record<string, string>>,
   serverUrl: string | null | undefined,
   suite: (world: GatewayFixture) => void,
 ): void {
@@ -69,7 +100,7 @@ function over(
       ...(database === null ? {} : { DATABASE_URL: database.url }),
       NODE_OPTIONS: `--import=${resolve('test/faults/shift-clock.mjs')}`,
       CLOCK_OFF_FILE: clock,
-      ...env,
+      ...env(),
     })
   })
   afterAll(async () => {

@@ -60,6 +60,10 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
       const { body } = await owner.send('GET', `/api/activity?agentId=${agentId}`)
       return movements.parse(body.entries).filter(({ amount }) => amount !== '0')
     },
+    untilRecovered: (recourseId: unknown) =>
+      expect
+        .poll(async () => (await owner.send('GET', `/api/recourse/${recourseId}`)).body.status)
+        .toBe('recovered'),
     approvals: async () => {
       const { body } = await owner.send('GET', '/api/approvals')
       return z.array(z.looseObject({ status: text, reason: text.nullable() })).parse(body.approvals)
@@ -186,12 +190,7 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
   })
 
   it('pays once for what was not delivered, and says what is known', async () => {
-    const { body } = await requestJson(origin, 'GET', '/sandbox/sellers')
-    const { url, price } =
-      z
-        .array(z.looseObject({ name: text, url: text, price: text }))
-        .parse(body.sellers)
-        .find(({ name }) => name === 'hangs-up') ?? never()
+    const { url, price } = await findSeller('hangs-up')
     const { agent, books } = await hire(`Get me what ${url} sells, for at most 0.05 USDC.`)
     const quote = agent.findTool('what a web resource costs')
     expect((await agent.call(quote, { [agent.findMember(quote, /^url\b/i)]: url })).isError).toBe(false)
@@ -222,6 +221,48 @@ describe.each(['2025', '2026'] as const)('an agent that knows nothing, over MCP 
     ])
     expect(await books.usdc()).toBe(cents('1000') - cents(price))
     expect(await books.approvals()).toEqual([])
+  })
+
+  it.each([
+    ['refunds', 'undelivered'],
+    ['redirects-inward', 'seller_failed'],
+  ])('gets its money back from the seller %s with two calls', async (name, outcome) => {
+    const { url } = await findSeller(name)
+    const { agent, books } = await hire(`Get me what ${url} sells, for at most 0.05 USDC, or my money back.`)
+    const buy = agent.findTool('buy a paid web resource')
+    const bought = await buyOnce(agent, buy, url)
+    expect([bought.body.status, bought.body.code]).toContain(outcome)
+
+    const told = agent.quote(/If nothing comes: \w+/)
+    const { read, recourse } = await openRecourse(agent, told, bought.body.purchaseId)
+    // "In a few seconds", as the hint says.
+    await books.untilRecovered(recourse.body.recourseId)
+    const ended = await agent.call(read, idFor(agent, read, recourse.body.recourseId))
+    expect(ended.body).toMatchObject({ status: 'recovered', recovered: '0.01', asset: 'USDC' })
+    expect(await books.usdc()).toBe(cents('1000'))
+    expect(await books.approvals()).toEqual([])
+  })
+
+  it.each([
+    ['refuses-refund', ['refused']],
+    ['times-out', ['impossible']],
+    // Whichever is faster, the payment's cancellation or the seller.
+    ['settles-late', ['recovered', 'impossible']],
+  ])('learns what became of what the seller %s took', async (name, ends) => {
+    const { url } = await findSeller(name)
+    const { agent, books } = await hire(`Get me what ${url} sells, for at most 0.05 USDC, or my money back.`)
+    const bought = await buyOnce(agent, agent.findTool('buy a paid web resource'), url)
+    const told = agent.quote(/If nothing comes: \w+/)
+    const { read, recourse } = await openRecourse(agent, told, bought.body.purchaseId)
+    const ended = await agent.follow(
+      read,
+      idFor(agent, read, recourse.body.recourseId),
+      ({ body }) => body.status !== 'open',
+    )
+    expect(ends).toContain(ended.body.status)
+    const isBack = ended.body.status === 'recovered'
+    if (!isBack) agent.quote(/Tell the owner/)
+    expect(await books.usdc()).toBe(cents('1000') - (isBack ? 0 : 1))
   })
 
   it('finds a double charge on a card, and reports both with their ids', async () => {
@@ -301,11 +342,49 @@ const findDescription = (
   member: string,
 ) => tool.inputSchema.properties[member]?.description ?? ''
 
+async function findSeller(name: string): Promise<{ url: string; price: string }> {
+  const { body } = await requestJson(origin, 'GET', '/sandbox/sellers')
+  const sellers = z.array(z.looseObject({ name: text, url: text, price: text })).parse(body.sellers)
+  return sellers.find((seller) => seller.name === name) ?? never()
+}
+
 type Tool = ReturnType<Newcomer['findTool']>
 
 /** A new key for a new payment, in the member that says so. */
 function newKey(agent: Newcomer, tool: Tool): Record<string, string> {
   return { [agent.findMember(tool, /new for each payment/i)]: agent.make(randomUUID()) }
+}
+
+function buyOnce(agent: Newcomer, buy: Tool, url: string): Promise<Answer> {
+  return agent.call(buy, {
+    [agent.findMember(buy, /^url\b/i)]: url,
+    [agent.findMember(buy, /most you accept/i)]: '0.05',
+    ...newKey(agent, buy),
+  })
+}
+
+/** Asks for the money of a purchase with the tool that a text names. @returns the tool that reads what becomes of it. */
+async function openRecourse(
+  agent: Newcomer,
+  told: string,
+  id: unknown,
+): Promise<{ read: Tool; recourse: Answer }> {
+  const [open = never()] = agent.toolsNamedIn(told)
+  const object = agent.findMember(open, /^object\b/)
+  const { kind, ...named } = z
+    .looseObject({
+      kind: z.looseObject({ enum: z.array(text) }),
+      id: z.looseObject({ description: z.string().regex(/`buy_…`/) }),
+    })
+    .parse(open.inputSchema.properties[object]?.properties)
+  expect(Object.keys(named)).toEqual(['id'])
+  const recourse = await agent.call(open, {
+    [object]: { kind: kind.enum.find((one) => one === 'purchase') ?? never(), id: text.parse(id) },
+    [agent.findMember(open, /^reason\b/)]: 'not_delivered',
+  })
+  expect(recourse.isError).toBe(false)
+  const [read = never()] = agent.toolsNamedIn(open.description)
+  return { read, recourse }
 }
 
 /** The id that an answer has told, in the one member that the tool requires. */

@@ -23,9 +23,9 @@ const request = z.strictObject({
 export default defineTool({
   name: NAME,
   title: 'Get money back',
-  summary: 'Try to get the money of one payment back, by every way there is.',
+  summary: 'Try to get the money of one payment back, by every way.',
   description:
-    'Use it when what was paid did not come or is wrong; then read it with `recourse_get`. A payment has one recourse, which a repeated call answers. Delivered goods need the owner’s approval.',
+    'Use it when what was paid does not come or is wrong; then read it with `recourse_get`. A repeated call answers the same. Delivered goods need the owner’s approval.',
   restDescription:
     'An unsettled payment is made void; a settled one is presented once more, then its seller is asked for a refund if its terms declare where. Money counts once the chain or the provider shows it.',
   route: 'POST /api/recourse',

@@ -319,6 +319,8 @@ async function book(parts: PayingParts, purchase: Purchase, hint: Hex | null): P
 }
 
 async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<Hex | null> {
+  // The end of its channel tells.
+  if (purchase.scheme === 'batch-settlement') return null
   const until = timers.monotonic() + EVIDENCE_MS
   for (let pauseMs = EVIDENCE_POLL_MS.first; ; pauseMs = Math.min(pauseMs * 2, EVIDENCE_POLL_MS.longest)) {
     const { status, hash } = await book(parts, purchase, hint)

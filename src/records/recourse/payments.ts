@@ -40,7 +40,8 @@ const finders: Readonly<Record<RecourseKind, FindPayment>> = {
     const wasDelivered = purchase.delivered_at !== null
     const isVoid = purchase.state === 'failed'
     // A payment that was signed and is void by now answers its recourse; one that never was signed took nothing.
-    if (isVoid && (purchase.valid_before === null || wasDelivered)) throw nothingPaid()
+    const wasSigned = purchase.valid_before !== null || purchase.cumulative !== null
+    if (isVoid && (!wasSigned || wasDelivered)) throw nothingPaid()
     return {
       objectKind: 'purchase',
       keyId: purchase.key_id,
@@ -48,7 +49,12 @@ const finders: Readonly<Record<RecourseKind, FindPayment>> = {
       asset: purchase.asset,
       claimed: purchase.state === 'settled' ? chargedUnits(purchase) : purchase.units,
       wasDelivered,
-      route: purchase.state === 'settled' ? 'present_again' : 'cancel_authorization',
+      route:
+        purchase.state === 'settled'
+          ? 'present_again'
+          : purchase.cumulative === null
+            ? 'cancel_authorization'
+            : 'channel_close',
       days: DAYS,
     }
   },

@@ -1,6 +1,6 @@
 /**
- * The ways to the money of a purchase: a payment that is not settled is made void; one that is settled is presented again, once; then
- * the seller is asked for a refund, and what it sends is found on the chain.
+ * The ways to the money of a purchase: a payment that is not settled is made void; one that is settled is presented again, once; a
+ * channel is closed; then the seller is asked for a refund, and what it sends is found on the chain.
  */
 import { minimum } from '../../core/money/shares.ts'
 import { buildEvidence, EVIDENCE_TYPE } from '../../rails/buying/evidence-document.ts'
@@ -10,7 +10,8 @@ import { presentAgain } from '../../rails/buying/present-again.ts'
 import { findRefundUrl, requestRefund } from '../../rails/buying/request-refund.ts'
 import { chargedUnits, findPurchase, type Purchase } from '../../rails/buying/store.ts'
 import { voidPurchase } from '../../rails/buying/void-purchase.ts'
-import { callForRow, type Statement } from '../../storage/database.ts'
+import { closeChannelOf, takeUnclaimed } from './channel-route.ts'
+import { linkRefund } from './link-refund.ts'
 import { findStep, type Progress, parseSteps, type Recourse, recordStep } from './store.ts'
 
 /** @property signDocument signs the evidence for the seller. */
@@ -33,7 +34,9 @@ export async function advancePurchase(parts: PurchaseRecourseParts, recourse: Re
   const asked = await presentOnce(parts, returned, purchase)
   if (asked === null) return returned
   if (asked.status !== 'open') return asked
-  return askForRefund(parts, asked, purchase)
+  const closed = await takeUnclaimed(parts, asked, purchase)
+  if (closed === null) return asked
+  return closed.status === 'open' ? askForRefund(parts, closed, purchase) : closed
 }
 
 /** True if another open recourse of the account awaits money of the same payee. */
@@ -63,12 +66,36 @@ const note = (
   progress: Progress,
 ) => recordStep(database, recourse, { progress, at: clock() })
 
+/**
+ * Sees to it that a voucher which is out is not taken: its channel is closed, and the chain shows whether the seller has claimed it.
+ * Nothing that is signed goes out again.
+ */
+async function takeVoucherBack(
+  parts: PurchaseRecourseParts,
+  recourse: Recourse,
+  purchase: Purchase,
+): Promise<Recourse> {
+  const action = 'channel_close'
+  const voided = await voidPurchase(parts, purchase)
+  if (voided.state === 'settled') return advancePurchase(parts, recourse)
+  if (voided.state !== 'failed') return (await closeChannelOf(parts, recourse, voided)).recourse
+  const isDelivered = voided.delivered_at !== null && !recourse.was_delivered
+  return note(parts, recourse, {
+    action,
+    outcome: 'done',
+    route: action,
+    evidence: { channel: voided.purse_id, why: 'The voucher was not taken, and never can be.' },
+    end: { status: 'recovered', isAllBack: true, ...(isDelivered ? { isDelivered } : {}) },
+  })
+}
+
 /** Makes a payment void that is not settled, and ends with what the chain shows: it is void, or its seller was faster. */
 async function takeBack(
   parts: PurchaseRecourseParts,
   recourse: Recourse,
   purchase: Purchase,
 ): Promise<Recourse> {
+  if (purchase.cumulative !== null) return takeVoucherBack(parts, recourse, purchase)
   const action = 'cancel_authorization'
   const begun =
     findStep(recourse, action) === undefined && purchase.state !== 'failed'
@@ -103,18 +130,13 @@ async function noteRace(
   })
 }
 
-const linking: Statement = {
-  name: 'refund_book',
-  text: 'select verdict from refund_book($1, $2, $3, $4, $5, $6)',
-}
-
 /** Links what the seller sent back. */
 async function linkReturns(
   parts: PurchaseRecourseParts,
   recourse: Recourse,
   purchase: Purchase,
 ): Promise<Recourse> {
-  const { database, clock } = parts
+  const { database } = parts
   const known = await database.kysely
     .selectFrom('refund')
     .select('movement')
@@ -127,14 +149,10 @@ async function linkReturns(
     known.map(({ movement }) => movement),
   )
   for (const { movement, entryId, units, transactionHash } of found)
-    await callForRow<{ verdict: 'linked' | 'ended' | 'nothing_left' | 'taken' }>(database, linking, [
-      recourse.id,
-      movement,
-      entryId,
-      units,
-      JSON.stringify({ transaction: transactionHash, entry: entryId }),
-      clock(),
-    ])
+    await linkRefund(parts, recourse, {
+      ...{ movement, entryId, units },
+      evidence: { transaction: transactionHash, entry: entryId },
+    })
   if (found.length === 0) return recourse
   return database.kysely
     .selectFrom('recourse')

@@ -15,7 +15,7 @@ import {
 
 export const recourseObject = z.strictObject({
   kind: z.enum(recourseKinds).describe('Kind of the payment.'),
-  id: z.string().min(1).max(64).describe('Its id.'),
+  id: z.string().min(1).max(64).describe('Its id, such as `buy_…`.'),
 })
 
 const stepView = z.strictObject({

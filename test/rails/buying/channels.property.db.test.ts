@@ -16,6 +16,7 @@ import {
   setAside,
   settleVoucher,
 } from '../../../src/rails/buying/channels/channel-store.ts'
+import { countUnclaimed } from '../../../src/rails/buying/channels/count-unclaimed.ts'
 import { findPurchase, insertPurchase, openPurse, viewSigned } from '../../../src/rails/buying/store.ts'
 import { callForRow } from '../../../src/storage/database.ts'
 import { buildSpend, noon, openAccount, openKey, place } from '../../books/spending/scene.ts'
@@ -162,6 +163,9 @@ onBothEngines('the books of a channel', (database) => {
         expect(rows.filter(({ state }) => state !== 'settled' && state !== 'failed')).toEqual([])
         const paid = rows.reduce((sum, row) => sum + (row.charged ?? 0n), 0n)
         expect(paid).toBe(claimed > booked ? claimed : booked)
+        const ended = await requireChannel()
+        const unclaimed = rows.reduce((sum, row) => sum + countUnclaimed(ended, row), 0n)
+        expect(unclaimed).toBe(booked > claimed ? booked - claimed : 0n)
         const usage = await database()
           .kysely.selectFrom('budget_usage')
           .select('used_micros')

@@ -39,6 +39,8 @@ export interface SellerTerms {
   readonly amount: string
   /** How long a payment may be valid; 60 by default. */
   readonly seconds?: number
+  /** Path at which it takes requests for refunds. */
+  readonly refundUrl?: string
 }
 
 /** A moment of a request: it arrives unpaid, it arrives paid, its payment is settled. */
@@ -82,7 +84,7 @@ export async function connectTaker(rpcUrl: string) {
     }
   }
   /** The header `payment-required` of terms. */
-  const challenge = (url: string, { payTo, amount, seconds = 60 }: SellerTerms) => {
+  const challenge = (url: string, { payTo, amount, seconds = 60, refundUrl }: SellerTerms) => {
     const accepts = [
       {
         scheme: 'exact',
@@ -91,7 +93,7 @@ export async function connectTaker(rpcUrl: string) {
         payTo,
         amount,
         maxTimeoutSeconds: seconds,
-        extra: { name: 'USDC', version: '2' },
+        extra: { name: 'USDC', version: '2', refundUrl },
       },
     ]
     const text = JSON.stringify({ x402Version: 2, error: '', resource: { url }, accepts })

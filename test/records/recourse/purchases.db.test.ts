@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { pursePlace } from '../../../src/books/ledger/accounts.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
+import { linkRefund } from '../../../src/records/recourse/link-refund.ts'
 import { parseSteps } from '../../../src/records/recourse/store.ts'
 import { viewRecourse } from '../../../src/records/recourse/view.ts'
 import { onBothEngines } from '../../engines.ts'
@@ -135,6 +136,22 @@ onBothEngines('recourse on a purchase', (database) => {
     await pass(30)
     expect(await see(id)).toMatchObject({ status: 'recovered', recovered: PRICE })
     expect((await listRefunds()).map(({ units }) => units).sort()).toEqual([40n, 60n])
+    expect(await readUsed()).toBe(0n)
+  })
+
+  it('never links more than was paid, by all ways at once', async () => {
+    const { buy, send, pass, see, purse, parts, listRefunds, readUsed } = await scene()
+    const { open, settle, id: purchaseId } = await buy()
+    await settle()
+    const recourse = await open()
+    await send(purse, PRICE)
+    const link = (name: number) => {
+      const movement = `channel:${name}:return:${purchaseId}`
+      return linkRefund(parts, recourse, { movement, entryId: movement, units: 30n, evidence: {} })
+    }
+    await Promise.all([pass(3), ...Array.from({ length: 12 }, (_, at) => link(at % 6)), pass(0), open()])
+    expect(await see(recourse.id)).toMatchObject({ status: 'recovered', recovered: PRICE })
+    expect((await listRefunds()).reduce((sum, { units }) => sum + units, 0n)).toBe(PRICE)
     expect(await readUsed()).toBe(0n)
   })
 

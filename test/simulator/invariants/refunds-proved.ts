@@ -18,7 +18,7 @@ export const refundsProved: Invariant = {
       select concat_ws(' ', p.id, p.state, p.charged, p.units, c.status, c.recovered, f.units) as line
       from recourse c join purchase p on p.id = c.object_id
         cross join lateral (select coalesce(sum(r.units), 0)::bigint as units from refund r where r.object_id = p.id) f
-      where f.units > coalesce(p.charged, p.units) or c.route <> 'cancel_authorization' and c.recovered <> f.units
+      where f.units > coalesce(p.charged, p.units) or c.route <> 'cancel_authorization' and (c.route <> 'channel_close' or p.state = 'settled') and c.recovered <> f.units
         or c.status = 'recovered' and not c.is_delivered and c.recovered < c.claimed order by p.id`.execute(
       kysely,
     )

@@ -2,8 +2,8 @@
 -- books already, as a deposit. The budgets that paid get it back, unless the owner wants otherwise. A recourse that has all of its
 -- money ends.
 --
--- Arguments: p_movement: the ledger's transaction; p_entry: its entry in the activity; p_units: what arrived; p_evidence: what the step
---   says of it.
+-- Arguments: p_movement: the ledger's transaction, or the payment's part of what a channel returned; p_entry: its entry in the activity;
+--   p_units: what arrived; p_evidence: what the step says of it.
 -- Verdicts: linked; ended (the recourse is over); nothing_left (all of it is back, or nothing is paid); taken (it returned another
 --   payment, or this one before).
 -- Locks: the payment; the recourse; those of spend_refund.
