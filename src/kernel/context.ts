@@ -152,8 +152,8 @@ export interface Services {
    * sign-in, signatures, codes, rate limits and chains follow `clock` alone.
    */
   readonly onCalendar: (at: Date) => Date
-  /** Sets the calendar ahead; null in production. */
-  readonly advanceCalendar: ((byMs: number) => Promise<void>) | null
+  /** Sets the calendar ahead, at a moment of `clock`; null in production. */
+  readonly advanceCalendar: ((byMs: number, at: Date) => Promise<void>) | null
   /** True if a person's own key guards the account's money: a passkey, an EVM key, or the wallet's owner on chain. */
   readonly hasSigner: (database: Connection, accountId: string) => Promise<boolean>
 }

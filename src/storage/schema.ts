@@ -23,6 +23,7 @@ export interface Schema {
   brokerage_transfer: BrokerageTransferTable
   budget_usage: BudgetUsageTable
   business_clock: BusinessClockTable
+  business_clock_step: BusinessClockStepTable
   card: CardTable
   card_authorization: CardAuthorizationTable
   card_dispute: CardDisputeTable
@@ -283,6 +284,11 @@ export interface BudgetUsageTable {
 export interface BusinessClockTable {
   id: Generated<boolean>
   ahead_ms: bigint
+}
+
+export interface BusinessClockStepTable {
+  ahead_ms: bigint
+  at: Date
 }
 
 export interface CardTable {
