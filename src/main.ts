@@ -59,6 +59,8 @@ async function main(argv: readonly string[]): Promise<number> {
       return exit(await (await import('./commands/listen.ts')).listen(values, process.env))
     case 'trigger':
       return exit(await (await import('./commands/trigger.ts')).trigger(rest, values, process.env))
+    case 'statement':
+      return exit(await (await import('./commands/statement.ts')).statement(rest, values, process.env))
     case 'completion':
       return print((await import('./commands/completion.ts')).completion(rest))
     case 'run':

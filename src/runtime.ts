@@ -31,6 +31,7 @@ import { createConfiguredBroker } from './providers/broker/configured.ts'
 import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
 import { createChains } from './providers/chain/chains.ts'
 import type { Chain } from './providers/chain/port.ts'
+import { createConfiguredChats } from './providers/chats/configured.ts'
 import { createConfiguredDiscovery } from './providers/discovery/configured.ts'
 import { createConfiguredIdentityProviders } from './providers/identity-provider/configured.ts'
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
@@ -216,6 +217,7 @@ export async function createRuntime(
       cardProcessor,
       fetchPublic,
       discovery: createConfiguredDiscovery(config, { fetchPublic, log }),
+      chats: watch('chats', createConfiguredChats(config, fetchPublic)),
       push: createWebPush({ dataKey, origin, mode: config.mode, publicFetch: fetchPublic, log }),
       bankingProvider,
       eventWatches: createEventWatches(database),

@@ -103,6 +103,10 @@ import investingOrder from './investing/order.ts'
 import investingOrdersCancel from './investing/orders/cancel.ts'
 import investingOrdersList from './investing/orders/list.ts'
 import investingPortfolio from './investing/portfolio.ts'
+import notificationsChannelsCreate from './notifications/channels/create.ts'
+import notificationsChannelsList from './notifications/channels/list.ts'
+import notificationsChannelsRemove from './notifications/channels/remove.ts'
+import notificationsMessagesList from './notifications/messages/list.ts'
 import notificationsSettingsGet from './notifications/settings/get.ts'
 import notificationsSettingsUpdate from './notifications/settings/update.ts'
 import notificationsSubscriptionsCreate from './notifications/subscriptions/create.ts'
@@ -270,6 +274,10 @@ export const tools: readonly Tool[] = [
   investingOrdersCancel,
   investingOrdersList,
   investingPortfolio,
+  notificationsChannelsCreate,
+  notificationsChannelsList,
+  notificationsChannelsRemove,
+  notificationsMessagesList,
   notificationsSettingsGet,
   notificationsSettingsUpdate,
   notificationsSubscriptionsCreate,

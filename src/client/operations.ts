@@ -2936,9 +2936,94 @@ export type Movement = {
   transactionHash: string | null
 }
 
+export type NotificationChannel = {
+  /** `ntf_…`, or `push_…` of a browser. */
+  id: string
+  /** Kind of channel. */
+  type: 'slack' | 'telegram' | 'email' | 'webpush'
+  /** Your name for it. */
+  name: string | null
+  /** Host, chat or masked address: no secret. */
+  label: string
+  /** `failing`: the last three attempts failed; it is tried on. */
+  status: 'active' | 'failing'
+  /** First failure since the last success, ISO 8601 UTC. */
+  failingSince: string | null
+  /** Code of the last failure, such as `http_404` or `unreachable`. */
+  problem: string | null
+  /** ISO 8601 UTC; null: nothing was sent yet. */
+  lastSentAt: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+}
+
+export type NotificationMessage = {
+  /** `msg_…` */
+  id: string
+  /** When it happened, ISO 8601 UTC. */
+  at: string
+  /** Such as `approval.requested` or `budget.used`. */
+  kind: string
+  /** Its first line; null until it is written. */
+  title: string | null
+  /** Its text. Parts are untrusted: agents and payees wrote them. */
+  body: string | null
+  /** Page of the console that it is about. */
+  path: string | null
+  /** Channel that it went to. */
+  channelId: string
+  /** Its kind, such as `slack`. */
+  channelType: string
+  /** `failed`: given up after a day. */
+  status: 'waiting' | 'sent' | 'failed'
+  /** ISO 8601 UTC. */
+  sentAt: string | null
+}
+
 export type NotificationSettings = {
   /** Mails about requests for approval: `immediately` (the default), `daily` (one mail at 08:00 UTC) or `off`. Mails about the security of the account are always sent. */
   approvals: 'immediately' | 'daily' | 'off'
+}
+
+export type NotificationsChannelsCreateRequest = {
+  /** Kind of channel. */
+  type: 'slack' | 'telegram' | 'email' | 'webpush'
+  /** Your name for it. */
+  name?: string
+  /** Of Slack: URL of an incoming webhook, a secret. */
+  webhookUrl?: string
+  /** Of Telegram: token of your bot, a secret. */
+  botToken?: string
+  /** Of Telegram: chat that the bot writes to. */
+  chatId?: string | number
+  /** Of e-mail: an address that you sign in with. */
+  address?: string
+  /** URL of the push service. */
+  endpoint?: string
+  /** Keys of the subscription. */
+  keys?: {
+    /** Public key of the browser: 65 bytes, base64url. */
+    p256dh: string
+    /** Secret of the browser: 16 bytes, base64url. */
+    auth: string
+  }
+}
+
+export type NotificationsChannelsListResponse = {
+  /** Channels, then browsers. */
+  channels: NotificationChannel[]
+}
+
+export type NotificationsChannelsRemoveResponse = {
+  /** Always true. */
+  deleted: boolean
+}
+
+export type NotificationsMessagesListResponse = {
+  /** Those of this page. */
+  messages: NotificationMessage[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
 }
 
 export type NotificationsSubscriptionsCreateRequest = {
@@ -5740,7 +5825,7 @@ export interface Operations {
     /** Verify the identity of the account’s holder, which raises spending limits. */
     readonly kyc: Call<ComplianceKycRequest, Kyc>
     readonly personalData: {
-      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers that get push messages; verdicts and payments stay. */
+      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay. */
       readonly erase: Call<Record<never, never>, CompliancePersonalDataEraseResponse>
     }
     /** Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold. */
@@ -5858,6 +5943,33 @@ export interface Operations {
     >
   }
   readonly notifications: {
+    readonly channels: {
+      /** Tell the owner of requests for approval by Slack, Telegram, e-mail or a browser. */
+      readonly create: Call<NotificationsChannelsCreateRequest, NotificationChannel>
+      /** List where the owner is told of requests for approval, newest first. */
+      readonly list: Call<Record<never, never>, NotificationsChannelsListResponse>
+      /** Stop messages to a channel, and forget its secret. */
+      readonly remove: Call<
+        {
+          /** `ntf_…`, or `push_…` */
+          id: string
+        },
+        NotificationsChannelsRemoveResponse
+      >
+    }
+    readonly messages: {
+      /** List what was sent to the owner’s channels, and what waits or failed, newest first. */
+      readonly list: List<
+        {
+          /** 1 to 100, default 50. */
+          limit?: number | string
+          /** From `nextCursor`. */
+          cursor?: string
+        },
+        NotificationsMessagesListResponse,
+        NotificationsMessagesListResponse['messages'][number]
+      >
+    }
     readonly settings: {
       /** Read how the owner is told of requests for approval. */
       readonly get: Call<Record<never, never>, NotificationSettings>
@@ -6410,6 +6522,10 @@ export const routes: Readonly<
   'investing.orders.cancel': ['DELETE', '/api/investing/orders/{id}', true, ''],
   'investing.orders.list': ['GET', '/api/investing/orders', false, 'orders cursor'],
   'investing.portfolio': ['GET', '/api/investing/portfolio', false, ''],
+  'notifications.channels.create': ['POST', '/api/notifications/channels', true, ''],
+  'notifications.channels.list': ['GET', '/api/notifications/channels', false, ''],
+  'notifications.channels.remove': ['DELETE', '/api/notifications/channels/{id}', true, ''],
+  'notifications.messages.list': ['GET', '/api/notifications/messages', false, 'messages cursor'],
   'notifications.settings.get': ['GET', '/api/notifications/settings', false, ''],
   'notifications.settings.update': ['PATCH', '/api/notifications/settings', true, ''],
   'notifications.subscriptions.create': ['POST', '/api/notifications/subscriptions', true, ''],

@@ -44,6 +44,11 @@ export const options = {
   'allow-private': { type: 'boolean', about: 'let programs reach private addresses too' },
   'no-proxy': { type: 'boolean', about: 'start no proxy for the program' },
   for: { type: 'string', value: 'TIME', about: 'how long its key lives, such as 30m; 1h unless given' },
+  format: {
+    type: 'string',
+    value: 'FORMAT',
+    about: 'pdf, csv, ofx, camt, hledger or json; json unless given',
+  },
   types: { type: 'string', value: 'T,…', about: 'types of events, such as transfer.confirmed' },
   json: { type: 'boolean', about: 'print JSON' },
   help: { type: 'boolean', short: 'h', about: 'explain the command' },
@@ -68,6 +73,8 @@ export interface Command {
 }
 
 export const shells = ['bash', 'zsh', 'fish'] as const
+
+export const statementFormats = ['pdf', 'csv', 'ofx', 'camt', 'hledger', 'json'] as const
 
 const session =
   'Uses the session of "bursar login", or BURSAR_SESSION. BURSAR_URL names the gateway where --url does not.'
@@ -118,6 +125,17 @@ export const commands: readonly Command[] = [
     words: 'events',
     details: `${session} The event is real: money of the sandbox moves, cards are issued.`,
     examples: ['bursar trigger', 'bursar trigger transfer.confirmed'],
+  },
+  {
+    name: 'statement',
+    parameters: 'PERIOD',
+    about: 'write what came and left in a month, or from one day to another',
+    optional: ['format', 'out', 'url'],
+    details: `${session} The period is a month in UTC, such as 2026-11, or days, such as 2026-11-01..2026-11-15.`,
+    examples: [
+      'bursar statement 2026-11 --format pdf --out november.pdf',
+      'bursar statement 2026-11 --format hledger | hledger -f - balance',
+    ],
   },
   {
     name: 'agent new',

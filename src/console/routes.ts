@@ -20,6 +20,7 @@ export const routes: readonly Route[] = [
   { path: '/invest', name: 'Invest', icon: 'invest', group: 'money' },
   { path: '/schedules', name: 'Schedules', icon: 'clock', group: 'money' },
   { path: '/compliance', name: 'Compliance', icon: 'person', group: 'settings' },
+  { path: '/messages', name: 'Messages', icon: 'bell', group: 'settings' },
   { path: '/security', name: 'Security', icon: 'shield', group: 'settings' },
   { path: '/developers', name: 'Developers', icon: 'code', group: 'settings' },
   { path: '/operator', name: 'Operator', icon: 'operator', group: 'settings', isOperator: true },

@@ -16,6 +16,7 @@ import type { Broker } from '../providers/broker/port.ts'
 import type { CardProcessor } from '../providers/card-processor/port.ts'
 import type { Chains } from '../providers/chain/chains.ts'
 import type { Address, Chain, Hex } from '../providers/chain/port.ts'
+import type { Chats } from '../providers/chats/port.ts'
 import type { Discovery } from '../providers/discovery/port.ts'
 import type { IdentityProvider } from '../providers/identity-provider/port.ts'
 import type { IdentityReview } from '../providers/identity-review/port.ts'
@@ -125,6 +126,7 @@ export interface Services {
   readonly travelRuleNetwork: TravelRuleNetwork | null
   readonly cardProcessor: CardProcessor
   readonly push: PushSender
+  readonly chats: Chats
   /** Fetches URLs that strangers choose. */
   readonly fetchPublic: PublicFetch
   readonly discovery: Discovery
@@ -152,8 +154,8 @@ export interface Services {
    * sign-in, signatures, codes, rate limits and chains follow `clock` alone.
    */
   readonly onCalendar: (at: Date) => Date
-  /** Sets the calendar ahead; null in production. */
-  readonly advanceCalendar: ((byMs: number) => Promise<void>) | null
+  /** Sets the calendar ahead, at a moment of `clock`; null in production. */
+  readonly advanceCalendar: ((byMs: number, at: Date) => Promise<void>) | null
   /** True if a person's own key guards the account's money: a passkey, an EVM key, or the wallet's owner on chain. */
   readonly hasSigner: (database: Connection, accountId: string) => Promise<boolean>
 }

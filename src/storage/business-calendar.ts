@@ -9,8 +9,8 @@ export interface BusinessCalendar {
   readonly onCalendar: (at: Date) => Date
   /** Reads how far it is ahead; it never goes back. */
   readonly set: () => Promise<void>
-  /** Sets it further ahead, and tells the other gateways. */
-  readonly advance: (byMs: number) => Promise<void>
+  /** Sets it further ahead, and tells the other gateways. @param at moment of the clock. */
+  readonly advance: (byMs: number, at: Date) => Promise<void>
 }
 
 const reading: Statement = {
@@ -23,6 +23,8 @@ const advancing: Statement = {
   text: `with advanced as (
       insert into business_clock as c (ahead_ms) values ($1) on conflict (id) do update set ahead_ms = c.ahead_ms + excluded.ahead_ms
       returning ahead_ms
+    ), noted as (
+      insert into business_clock_step (ahead_ms, at) select ahead_ms, $2 from advanced
     )
     select ahead_ms, pg_notify('bursar_activity', 'calendar')::text as told from advanced`,
 }
@@ -37,7 +39,52 @@ export async function createBusinessCalendar(database: Pick<Connection, 'call'>)
   return {
     onCalendar: (at) => (aheadMs === 0 ? at : new Date(at.getTime() + aheadMs)),
     set,
-    advance: async (byMs) =>
-      keep(await callForRow<{ ahead_ms: bigint; told: string }>(database, advancing, [byMs])),
+    advance: async (byMs, at) =>
+      keep(await callForRow<{ ahead_ms: bigint; told: string }>(database, advancing, [byMs, at])),
+  }
+}
+
+/** The calendar of the past: what it showed at each moment of the clock. */
+export interface PastCalendar {
+  readonly onCalendar: (at: Date) => Date
+  /** First moment of the clock at which the calendar showed this time or a later one. */
+  readonly onClock: (time: Date) => Date
+}
+
+/** The calendar of a database that none was ever set ahead in, such as production's. */
+export const plainCalendar: PastCalendar = { onCalendar: (at) => at, onClock: (time) => time }
+
+/** Reads how far the calendar was ahead, and since when. */
+export async function readPastCalendar({ kysely }: Pick<Connection, 'kysely'>): Promise<PastCalendar> {
+  const steps = await kysely
+    .selectFrom('business_clock_step')
+    .select(['at', 'ahead_ms'])
+    .orderBy('ahead_ms')
+    .execute()
+  return createPastCalendar(steps.map(({ at, ahead_ms }) => ({ at, aheadMs: Number(ahead_ms) })))
+}
+
+/** @param steps in their order. Gateways' clocks differ a little: a step never lies before the one before it. */
+export function createPastCalendar(
+  steps: readonly { readonly at: Date; readonly aheadMs: number }[],
+): PastCalendar {
+  let latest = Number.NEGATIVE_INFINITY
+  const spans = [{ since: latest, aheadMs: 0 }].concat(
+    steps.map(({ at, aheadMs }) => {
+      latest = Math.max(latest, at.getTime())
+      return { since: latest, aheadMs }
+    }),
+  )
+  const aheadAt = (ms: number) => spans.findLast(({ since }) => since <= ms)?.aheadMs ?? 0
+  return {
+    onCalendar: (at) => new Date(at.getTime() + aheadAt(at.getTime())),
+    onClock: (time) => {
+      const ms = time.getTime()
+      const found = spans.find(({ aheadMs }, index) => {
+        const end = spans[index + 1]?.since ?? Number.POSITIVE_INFINITY
+        return ms < end + aheadMs
+      })
+      return new Date(Math.max(found?.since ?? ms, ms - (found?.aheadMs ?? 0)))
+    },
   }
 }

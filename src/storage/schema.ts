@@ -23,6 +23,7 @@ export interface Schema {
   brokerage_transfer: BrokerageTransferTable
   budget_usage: BudgetUsageTable
   business_clock: BusinessClockTable
+  business_clock_step: BusinessClockStepTable
   card: CardTable
   card_authorization: CardAuthorizationTable
   card_dispute: CardDisputeTable
@@ -69,10 +70,12 @@ export interface Schema {
   mfa: MfaTable
   mfa_recovery_code: MfaRecoveryCodeTable
   movement_review: MovementReviewTable
+  notification_channel: NotificationChannelTable
   openid_record: OpenidRecordTable
   outflow_slot: OutflowSlotTable
   owed_mint: OwedMintTable
   owner_mail: OwnerMailTable
+  owner_message: OwnerMessageTable
   owner_push: OwnerPushTable
   passkey: PasskeyTable
   payee: PayeeTable
@@ -283,6 +286,11 @@ export interface BudgetUsageTable {
 export interface BusinessClockTable {
   id: Generated<boolean>
   ahead_ms: bigint
+}
+
+export interface BusinessClockStepTable {
+  ahead_ms: bigint
+  at: Date
 }
 
 export interface CardTable {
@@ -837,6 +845,23 @@ export interface MovementReviewTable {
   place: string | null
 }
 
+export interface NotificationChannelTable {
+  id: string
+  account_id: string
+  type: 'slack' | 'telegram' | 'email'
+  name: string | null
+  label: string
+  sealed: Uint8Array | null
+  destination_hash: string | null
+  created_at: Date
+  busy_until: Date | null
+  paused_until: Date | null
+  failures: Generated<number>
+  failing_since: Date | null
+  problem: string | null
+  sent_at: Date | null
+}
+
 export interface OpenidRecordTable {
   model: string
   id: string
@@ -876,6 +901,25 @@ export interface OwnerMailTable {
   at: Date
   due_at: Date
   held_until: Date
+  tries: Generated<number>
+  expires_at: Date
+  sent_at: Date | null
+}
+
+export interface OwnerMessageTable {
+  id: string
+  account_id: string
+  channel_id: string
+  channel_type: string
+  about: string
+  type: string
+  object_id: string
+  data: JsonColumn
+  at: Date
+  title: string | null
+  body: string | null
+  path: string | null
+  held_until: Date | null
   tries: Generated<number>
   expires_at: Date
   sent_at: Date | null

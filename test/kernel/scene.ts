@@ -18,6 +18,7 @@ import { createSandboxBanking } from '../../src/providers/banking/sandbox.ts'
 import { createSandboxBroker } from '../../src/providers/broker/sandbox.ts'
 import { createSandboxProcessor } from '../../src/providers/card-processor/sandbox.ts'
 import { createChains } from '../../src/providers/chain/chains.ts'
+import { createConfiguredChats } from '../../src/providers/chats/configured.ts'
 import { createSandboxReview } from '../../src/providers/identity-review/sandbox.ts'
 import { createOutboxMessages } from '../../src/providers/messages/outbox.ts'
 import { noMetrics } from '../../src/providers/metrics/port.ts'
@@ -111,6 +112,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     }),
     fetchPublic,
     discovery: { list: async () => [] },
+    chats: createConfiguredChats({ mode: 'sandbox', telegramUrl: 'http://127.0.0.1:9' }, fetchPublic),
     push: createWebPush({ dataKey, origin, mode: 'sandbox', publicFetch: fetchPublic, log: silentLog }),
     bankingProvider: createSandboxBanking({
       webhookUrl: () => origin,

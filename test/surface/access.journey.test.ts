@@ -455,6 +455,17 @@ const objects: Readonly<
     const [card] = z.array(z.looseObject({ id: z.string() })).parse(body.cards)
     return { id: card?.id ?? '', isThere: async () => card !== undefined }
   },
+  'DELETE /api/notifications/channels/{id}': async (owner) => {
+    const path = '/api/notifications/channels'
+    const { body } = await owner.send('POST', path, {
+      type: 'slack',
+      webhookUrl: 'https://hooks.slack.com/services/T0000/B0000/XXXX',
+    })
+    return {
+      id: String(body.id),
+      isThere: async () => JSON.stringify((await owner.send('GET', path)).body).includes(String(body.id)),
+    }
+  },
   'DELETE /api/notifications/subscriptions/{id}': async (owner) => {
     const keys = {
       p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',

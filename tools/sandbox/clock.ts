@@ -37,7 +37,7 @@ export default defineTool({
         reason: 'too_far',
         hint: 'Start a new sandbox.',
       })
-    if (advance > 0) await advanceCalendar(advance * 1_000)
+    if (advance > 0) await advanceCalendar(advance * 1_000, now)
     return { now: onCalendar(now).toISOString() }
   },
 })

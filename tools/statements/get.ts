@@ -6,6 +6,7 @@ import { recipientNames } from '../../src/rails/banking/recipients.ts'
 import { documents } from '../../src/records/statements/documents.ts'
 import { period } from '../../src/records/statements/period.ts'
 import { readStatement, statementView } from '../../src/records/statements/read-statement.ts'
+import { plainCalendar, readPastCalendar } from '../../src/storage/business-calendar.ts'
 
 export default defineTool({
   name: 'statements.get',
@@ -25,7 +26,9 @@ export default defineTool({
   example: { period: '2026-11' },
   run: async (context, input) => {
     const accountId = requireCaller(context).account.id
-    const statement = await readStatement(context.database, { accountId, period: input.period })
+    const calendar =
+      context.advanceCalendar === null ? plainCalendar : await readPastCalendar(context.database)
+    const statement = await readStatement(context.database, { accountId, period: input.period, calendar })
     const payouts = statement.movements.filter(({ object }) => object.kind === 'payout')
     const [names, references] = await Promise.all([
       recipientNames(context, { accountId, ids: unique(payouts.map(({ counterparty }) => counterparty)) }),

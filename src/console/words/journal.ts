@@ -28,6 +28,8 @@ const actions: Readonly<Record<string, { readonly words: string; readonly icon: 
   'policy.owner_cap_set': { words: 'Changed the cap of all agents', icon: 'edit' },
   'push_subscription.created': { words: 'Switched messages on in a browser', icon: 'bell' },
   'push_subscription.deleted': { words: 'Switched messages off in a browser', icon: 'bell' },
+  'notification_channel.created': { words: 'Added a channel for messages', icon: 'bell' },
+  'notification_channel.deleted': { words: 'Removed a channel for messages', icon: 'bell' },
   'rail.switched': { words: 'Switched a rail', icon: 'operator' },
   'signer.added': { words: 'Added a signer', icon: 'key' },
   'webhook_endpoint.created': { words: 'Added a webhook', icon: 'code' },

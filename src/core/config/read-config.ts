@@ -123,6 +123,7 @@ const environment = z.object({
   TWILIO_AUTH_TOKEN: z.string().optional(),
   TWILIO_FROM: z.string().optional(),
   TWILIO_API_URL: url(/^https?$/).default('https://api.twilio.com'),
+  TELEGRAM_API_URL: url(/^https?$/).default('https://api.telegram.org'),
   IDENTITY_PROVIDERS: list
     .superRefine((names, context) => {
       for (const name of names.filter((text) => !/^[a-z][a-z0-9-]{0,31}$/.test(text) || takenNames.has(text)))
@@ -201,6 +202,8 @@ export interface Config
     readonly authToken: string
     readonly from: string
   } | null
+  /** Bot API of Telegram. */
+  readonly telegramUrl: string
   readonly identityProviders: readonly IdentityProviderConfig[]
   readonly trustedProxies: readonly string[]
   readonly logLevel: (typeof logLevels)[number]
@@ -302,6 +305,7 @@ function toConfig(
             authToken: settings.TWILIO_AUTH_TOKEN ?? '',
             from: settings.TWILIO_FROM ?? '',
           },
+    telegramUrl: settings.TELEGRAM_API_URL,
     identityProviders: readIdentityProviders(
       given,
       settings.IDENTITY_PROVIDERS ?? (settings.MODE === 'sandbox' ? ['google', 'apple'] : []),

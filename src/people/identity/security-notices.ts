@@ -23,6 +23,8 @@ const events = {
   api_key_revoked: 'An API key was revoked for',
   browser_added: 'A browser that gets push messages was added to',
   browser_removed: 'A browser that got push messages was removed from',
+  channel_added: 'A channel that gets messages was added to',
+  channel_removed: 'A channel that got messages was removed from',
   mails_reduced: 'Mails about requests for approval were reduced for',
   session_ended: 'A session was ended by another one of',
   sessions_ended: 'All other sessions were ended by one of',

@@ -42,6 +42,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   byId('webhook_endpoint', 'secret', 'webhook'),
   byId('webhook_endpoint', 'previous_secret', 'webhook'),
   byId('push_subscription', 'sealed', 'push'),
+  byId('notification_channel', 'sealed', 'message channel'),
   byId('kyc_application', 'sealed', 'kyc'),
   byId('travel_rule', 'sealed', 'travel rule'),
   byId('payout_recipient', 'sealed', 'payout recipient'),

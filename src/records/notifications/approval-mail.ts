@@ -18,7 +18,7 @@ export interface MailText {
 }
 
 /** Spending operations in words. */
-const operations: Readonly<Record<string, string>> = {
+export const operations: Readonly<Record<string, string>> = {
   'wallets.transfer': 'transfer from the wallet',
   'transfers.gasless': 'gasless payment',
   'purchases.buy': 'purchase of a paid URL',
@@ -142,7 +142,7 @@ function describeSpend(operation: string, stored: unknown, budget: string): stri
 }
 
 /** Amount and payee of a decision. A card purchase is shown as the merchant states it, whatever asset pays. */
-function readFacts(operation: string, stored: unknown) {
+export function readFacts(operation: string, stored: unknown) {
   const { asset, amount, usdMicros, counterparty, symbol, seller, found } = facts.parse(stored)
   if (operation === 'cards.authorize' || operation === 'cards.issue')
     return { asset: 'USD', amount, usdMicros: null, payee: found?.merchant ?? counterparty ?? null }

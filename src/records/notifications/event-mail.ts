@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type Asset, assetDecimals, toDecimal } from '../../core/money/money.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { MailText } from './approval-mail.ts'
-import type { ClaimedEvent } from './queue.ts'
+import type { ClaimedEvent, ToldEvent } from './queue.ts'
 import { quoteText } from './quote-text.ts'
 
 /** Events that one mail describes. */
@@ -12,7 +12,7 @@ const MAX_DESCRIBED = 25
 interface MailKind {
   readonly subject: string
   /** Sentence about one event. */
-  readonly describe: (database: Connection, event: ClaimedEvent) => string | Promise<string>
+  readonly describe: (database: Connection, event: ToldEvent) => string | Promise<string>
   /** @param site origin of the pages. */
   readonly advice: (site: string) => string
 }
@@ -88,7 +88,7 @@ const kinds: Readonly<Record<string, MailKind>> = {
 /** Describes one event in a title and a sentence. */
 export async function describeEvent(
   database: Connection,
-  event: ClaimedEvent,
+  event: ToldEvent,
 ): Promise<{ title: string; body: string }> {
   const kind = kinds[event.type]
   if (kind === undefined) throw new Error(`no message is written about ${event.type}`)

@@ -14,7 +14,8 @@ export interface PushText {
   readonly url: string
 }
 
-const pages: Readonly<Record<string, string>> = {
+/** Pages of the console that events are about. */
+export const pages: Readonly<Record<string, string>> = {
   'security.locked': '/sign-in',
   'wallet.shortfall': '/activity',
   'webhook.disabled': '/developers',

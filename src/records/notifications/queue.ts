@@ -28,6 +28,9 @@ export interface ClaimedEvent {
   readonly expires_at: Date
 }
 
+/** What is said of an event. */
+export type ToldEvent = Pick<ClaimedEvent, 'account_id' | 'type' | 'object_id' | 'data' | 'at'>
+
 /** An event to tell an address of. */
 export interface ClaimedMail extends ClaimedEvent {
   readonly destination_hash: string

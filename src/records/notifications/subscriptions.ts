@@ -10,6 +10,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import { readPublicUrl } from '../../providers/public-url.ts'
 import type { PushSubscription } from '../../providers/push/port.ts'
 import type { Connection } from '../../storage/database.ts'
+import type { ChannelView } from './channels.ts'
 
 /** Subscriptions of an account at most; the oldest gives way. */
 const MAX_SUBSCRIPTIONS = 10
@@ -141,6 +142,19 @@ export async function listSubscriptions(
     .select(['live.id', 'live.host', 'live.created_at'])
     .execute()
   return rows.map(({ id, host, created_at }) => ({ id, host, createdAt: created_at.toISOString() }))
+}
+
+/** A browser as one of the channels. */
+export function viewBrowserChannel({ id, host, createdAt }: z.input<typeof subscriptionView>): ChannelView {
+  const unknown = { name: null, failingSince: null, problem: null, lastSentAt: null }
+  return { id, type: 'webpush', label: host, status: 'active', ...unknown, createdAt }
+}
+
+export async function listBrowserChannels(
+  database: Connection,
+  of: { accountId: string; now: Date },
+): Promise<ChannelView[]> {
+  return (await listSubscriptions(database, of)).map(viewBrowserChannel)
 }
 
 /** @throws Failure `not_found`. */

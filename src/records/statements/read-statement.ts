@@ -9,6 +9,7 @@ import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { assetDecimals } from '../../core/money/money.ts'
 import { formatValue, nameValue, type Value } from '../../core/money/shares.ts'
+import type { PastCalendar } from '../../storage/business-calendar.ts'
 import type { Connection, Statement as Query } from '../../storage/database.ts'
 import type { Period } from './period.ts'
 
@@ -211,14 +212,19 @@ function isMoved(row: Row): row is Moved {
 }
 
 /**
- * Reads the statement of a period, in one snapshot: balances are those of now, less what has moved since.
+ * Reads the statement of a period, in one snapshot: balances are those of now, less what has moved since. @param calendar that the
+ * period and the movements' times are of; the ledger has the clock's.
  * @throws Failure `invalid_request` when it has too many movements.
  */
 export async function readStatement(
   connection: Connection,
-  { accountId, period: { text, from, to } }: { readonly accountId: string; readonly period: Period },
+  {
+    accountId,
+    period: { text, from, to },
+    calendar: { onClock, onCalendar },
+  }: { readonly accountId: string; readonly period: Period; readonly calendar: PastCalendar },
 ): Promise<AccountStatement> {
-  const rows = await connection.call<Row>(query, [accountId, from, to, MAX_MOVEMENTS + 1])
+  const rows = await connection.call<Row>(query, [accountId, onClock(from), onClock(to), MAX_MOVEMENTS + 1])
   if (rows.length > MAX_MOVEMENTS)
     throw new Failure('invalid_request', `It has more than ${MAX_MOVEMENTS} movements.`, {
       hint: 'Ask for fewer days, such as 2026-11-01..2026-11-07.',
@@ -242,7 +248,7 @@ export async function readStatement(
       opening: formatValue({ asset, units: opening[asset] ?? 0n }),
       closing: formatValue({ asset, units: closing[asset] ?? 0n }),
     })),
-    movements: moved.map(viewMovement),
+    movements: moved.map((row) => viewMovement({ ...row, at: onCalendar(row.at) })),
   }
 }
 

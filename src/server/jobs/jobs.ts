@@ -28,6 +28,7 @@ import { createPushOwners } from './push-owners.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
 import { runSchedules } from './run-schedules.ts'
+import { createSendMessages } from './send-messages.ts'
 import { settleCards } from './settle-cards.ts'
 import { settleOrders } from './settle-orders.ts'
 import { settlePayments } from './settle-payments.ts'
@@ -38,6 +39,7 @@ import { settleRecourse } from './settle-recourse.ts'
 import { settleRelays } from './settle-relays.ts'
 import { settleReviews } from './settle-reviews.ts'
 import { sweep } from './sweep.ts'
+import { warnBudgets } from './warn-budgets.ts'
 import { createWatchChain } from './watch-chain.ts'
 
 /** Addresses that one round sends notices to. */
@@ -71,6 +73,8 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
   { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners) },
+  { name: 'send-messages', everyMs: 1_000, round: stateful(createSendMessages) },
+  { name: 'warn-budgets', everyMs: 5_000, round: warnBudgets },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
   { name: 'collect-channels', everyMs: 15_000, round: collectChannels, isOnEachChain: true },

@@ -14,7 +14,7 @@ import { forgetSubscription, openSubscription } from '../../records/notification
 /** Browsers that one gateway sends to at once. */
 const MAX_WORKERS = 512
 
-type PusherParts = Pick<Services, 'database' | 'settings' | 'push' | 'clock' | 'log'>
+type PusherParts = Pick<Services, 'database' | 'settings' | 'push' | 'clock' | 'onCalendar' | 'log'>
 
 /** Creates the round of the job, which starts workers and waits for none. */
 export function createPushOwners(services: PusherParts): () => Promise<number> {
@@ -58,13 +58,13 @@ async function sendTo(parts: PusherParts, claimed: ClaimedSubscription): Promise
 }
 
 async function sendPush(
-  { database, settings, push, clock, log }: PusherParts,
+  { database, settings, push, clock, onCalendar, log }: PusherParts,
   { id, sealed, account_id: accountId }: ClaimedSubscription,
   event: Awaited<ReturnType<typeof listDuePushes>>[number],
 ): Promise<'sent' | 'gone' | 'failed'> {
   const now = clock()
   try {
-    const text = await writePush(database, event, now)
+    const text = await writePush(database, event, onCalendar(now))
     if (text === null) return 'sent'
     const subscription = openSubscription(settings.dataKey, { id, sealed })
     const lifetimeSeconds = Math.max(0, Math.floor((event.expires_at.getTime() - now.getTime()) / 1000))

@@ -1,6 +1,6 @@
 /**
  * Deletes expired rows: nonces, challenges, agents' registrations, device sign-ins, idempotency keys older than a day, intents, quotes,
- * MCP sessions, events older than their retention, sent mails, ended push subscriptions, what sellers delivered a day ago, and rate-limit windows.
+ * MCP sessions, events older than their retention, sent mails and messages, ended push subscriptions, what sellers delivered a day ago, and rate-limit windows.
  */
 
 import { sweepIdempotency } from '../../books/spending/idempotency.ts'
@@ -16,6 +16,7 @@ import { deleteOldDeliveries } from '../../rails/buying/store.ts'
 import { sweepCardOrders } from '../../rails/cards/order-card.ts'
 import { sweepIntents } from '../../rails/wallets/signing/intent-store.ts'
 import { sweepEvents } from '../../records/events/sweep-events.ts'
+import { sweepMessages } from '../../records/notifications/messages.ts'
 import { sweepOwnerMails } from '../../records/notifications/queue.ts'
 import { sweepSubscriptions } from '../../records/notifications/subscriptions.ts'
 import type { Database } from '../../storage/database.ts'
@@ -48,6 +49,7 @@ export async function sweep({
   await sweepPayoutQuotes(database, closed)
   await sweepOwnerMails(database, closed)
   await sweepSubscriptions(database, now)
+  await sweepMessages(database, { now, days: settings.eventDays })
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()
   await database.kysely.deleteFrom('swap_quote').where('expires_at', '<', closed).execute()

@@ -12,6 +12,7 @@ import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders
 import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
 import { decideMovementReview } from '../../../src/rails/wallets/reconcile/release-deposits.ts'
 import { disableEndpoints } from '../../../src/records/events/webhooks/endpoints.ts'
+import { removeChannels } from '../../../src/records/notifications/channels.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 
 export default defineTool({
@@ -87,6 +88,7 @@ async function decideRecovery(
     const id = await decideRecoveryReview(database, decided)
     if (id === undefined) return undefined
     if (isReleased) await disableEndpoints(database, id)
+    if (isReleased) await removeChannels(database, id)
     const notice = isReleased ? 'recovery_released' : 'recovery_blocked'
     await sendSecurityNotice({ ...context, database }, { accountId: id, notice, at: decided.at })
     const unlocked = { accountId: id, as: 'admin', action: 'account.unlocked' } as const

@@ -16,6 +16,7 @@ import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders
 import { findEoaSigners } from '../../../src/rails/wallets/signing/signer-store.ts'
 import { signerView, viewEoa } from '../../../src/rails/wallets/signing/signer-view.ts'
 import { disableEndpoints } from '../../../src/records/events/webhooks/endpoints.ts'
+import { removeChannels } from '../../../src/records/notifications/channels.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 
 export default defineTool({
@@ -98,6 +99,7 @@ async function finishRecovery(context: Context, session: SignedInAnswer) {
   const accountId = session.account.id
   context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
   await disableEndpoints(context.database, accountId)
+  await removeChannels(context.database, accountId)
   await recordChange(context, {
     accountId,
     action: 'account.recovered',

@@ -8,13 +8,14 @@ import { eraseTravelRules } from '../../../src/people/compliance/store.ts'
 import { eraseRecipients } from '../../../src/rails/banking/recipients.ts'
 import { erasePurchases } from '../../../src/rails/buying/store.ts'
 import { eraseBrokerageApplication } from '../../../src/rails/investing/brokerage-store.ts'
+import { eraseMessages } from '../../../src/records/notifications/messages.ts'
 import { eraseSubscriptions } from '../../../src/records/notifications/subscriptions.ts'
 
 export default defineTool({
   name: 'compliance.personal_data.erase',
   title: 'Erase personal data',
   summary:
-    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers that get push messages; verdicts and payments stay.',
+    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay.',
   description: 'It cannot be undone, and needs a fresh second factor.',
   route: 'DELETE /api/compliance/personal-data',
   who: 'person',
@@ -35,6 +36,7 @@ export default defineTool({
     await eraseRecipients(database, accountId)
     await eraseNotes(database, accountId)
     await eraseSubscriptions(database, accountId)
+    await eraseMessages(database, accountId)
     await eraseBrokerageApplication(database, accountId)
     return { erased: true as const }
   },

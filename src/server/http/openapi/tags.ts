@@ -23,7 +23,11 @@ const groups = [
   ['Compliance', '/api/compliance', 'Identity checks, blocked addresses, Travel Rule and personal data.'],
   ['Security', '/api/security', 'Second factors, passkeys, the emergency lock and the journal.'],
   ['API keys', '/api/developer', 'Keys of programs that act for their owner.'],
-  ['Notifications', '/api/notifications', 'How the owner is told of requests for approval.'],
+  [
+    'Notifications',
+    '/api/notifications',
+    'How the owner is told of requests for approval, and by which channels.',
+  ],
   ['Events', '/api/events', 'What happened, as a list and as a stream.'],
   ['Webhook endpoints', '/api/webhook-endpoints', 'URLs of yours that are told of events.'],
   ['FX quotes by x402', '/api/x402', 'Exchange rates, sold per request.'],

@@ -14,6 +14,7 @@ export const consolePaths = [
   '/accounts/send',
   '/invest',
   '/schedules',
+  '/messages',
   '/compliance',
   '/security',
   '/developers',

@@ -11,6 +11,7 @@ const PATHS = [
   `cards(?:/${ID})?`,
   'accounts(?:/send)?',
   'invest',
+  'messages',
   'compliance',
   'schedules',
   'security',

@@ -5,7 +5,8 @@
 --
 -- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint. Every e-mail address of
 -- the account gets a mail of what its owner should know: at 8 o'clock UTC for approvals of those who want them daily. Every browser
--- that was subscribed in the last 30 days, by a session that nobody has ended, gets a push message of the same, at once.
+-- that was subscribed in the last 30 days, by a session that nobody has ended, gets a push message of the same, at once; so does every
+-- channel. An address with a channel of its own gets requests for approval by that, and the rest by mails.
 --
 -- Arguments: p_limit is the number of events that are moved at most; p_at is the time of their publication and deliveries.
 -- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
@@ -51,6 +52,7 @@ begin
         else p_at end as due_at) t
     where p.type in ('security.locked', 'security.unlocked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing')
       or p.type = 'approval.requested' and a.approval_mails <> 'off'
+        and not exists (select from notification_channel c where c.destination_hash = d.destination_hash)
       or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
   ), pushes as (
     insert into owner_push (subscription_id, sequence, account_id, type, object_id, data, at, held_until, expires_at)
@@ -60,6 +62,14 @@ begin
       join session o on o.id = s.session_id and o.revoked_at is null and s.created_at > p_at - interval '30 days'
     where p.type in ('approval.requested', 'security.locked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing')
       or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
+  ), messages as (
+    insert into owner_message (id, account_id, channel_id, channel_type, about, type, object_id, data, at, held_until, expires_at)
+    select replace(event_id(p_at), 'evt_', 'msg_'), p.account_id, c.id, c.type, p.sequence::text, p.type, p.object_id, p.data, p.at, p_at,
+      p_at + interval '1 day'
+    from published p join notification_channel c on c.account_id = p.account_id collate "default"
+    where p.type = 'approval.requested'
+      or c.type <> 'email' and (p.type in ('security.locked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing')
+        or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed')
   ), due as (
     -- Without a condition on the row's own values: whoever records attempts right now changes them, and has not seen these deliveries.
     update webhook_endpoint e set due_at = case when e.paused_until is null then least(e.due_at, p_at) else e.due_at end
