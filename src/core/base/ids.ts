@@ -40,6 +40,7 @@ export type IdPrefix =
   | 'ret'
   | 'rec'
   | 'sch'
+  | 'con'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

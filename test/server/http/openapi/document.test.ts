@@ -200,10 +200,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 443 KB, and 75 KB compressed', () => {
+  it('has at most 452 KB, and 76 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(443_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(75_000)
+    expect(text.length).toBeLessThan(452_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(76_000)
   })
 
   it('describes each operation beyond its summary', () => {
