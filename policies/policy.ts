@@ -4,6 +4,7 @@
  * what it does not allow; deny beats allow; an empty list allows nothing.
  */
 import { z } from 'zod'
+import { normalizePayee } from './contact-names.ts'
 import { isSellerName, normalizeSeller } from './seller-names.ts'
 import { timeWindow } from './time-windows.ts'
 import { policyAmount, toUsdMicros } from './usd.ts'
@@ -30,12 +31,15 @@ export const policyChains = [
 
 const payee = z
   .string()
+  .max(120)
   .regex(
-    /^(0x[0-9a-fA-F]{40}|rcp_[0-9a-z]{26})$/,
-    'must be an EVM address (0x and 40 hex digits) or the id of a recipient (rcp_…)',
+    /^(0x[0-9a-fA-F]{40}|rcp_[0-9a-z]{26}|contact:.+)$/,
+    'must be an EVM address (0x and 40 hex digits), the id of a recipient (rcp_…) or contact:NAME',
   )
-  .toLowerCase()
-  .describe('EVM address, 0x and 40 hex digits, case-insensitive; or `rcp_…`, a recipient of payouts.')
+  .overwrite(normalizePayee)
+  .describe(
+    'EVM address, 0x and 40 hex digits, case-insensitive; `rcp_…`, a recipient of payouts; or `contact:NAME`, as that contact is when a spend is decided.',
+  )
 
 const merchantCodes = z.array(z.string().regex(/^\d{4}$/, 'must be four digits')).max(1000)
 const tickers = z

@@ -90,6 +90,10 @@ import compliancePersonalDataErase from './compliance/personal-data/erase.ts'
 import complianceTravelRule from './compliance/travel-rule.ts'
 import complianceTravelRulesGet from './compliance/travel-rules/get.ts'
 import complianceVerificationPage from './compliance/verification-page.ts'
+import contactsCreate from './contacts/create.ts'
+import contactsList from './contacts/list.ts'
+import contactsRemove from './contacts/remove.ts'
+import contactsUpdate from './contacts/update.ts'
 import context from './context.ts'
 import developerKeysCreate from './developer/keys/create.ts'
 import developerKeysList from './developer/keys/list.ts'
@@ -261,6 +265,10 @@ export const tools: readonly Tool[] = [
   complianceTravelRule,
   complianceTravelRulesGet,
   complianceVerificationPage,
+  contactsCreate,
+  contactsList,
+  contactsRemove,
+  contactsUpdate,
   context,
   developerKeysCreate,
   developerKeysList,

@@ -57,6 +57,8 @@ export type ActivityEntry = {
   usd: string | null
   /** Name, origin, ticker or EVM address. */
   counterparty: string | null
+  /** Name of the contact that it is. */
+  contact: string | null
   /** Key that spent; null for a person. */
   agentId: string | null
   /** `dec_…`; null for what the account did not spend. */
@@ -895,6 +897,13 @@ export type Approval = {
   operation: string
   /** Input of the exact call that is approved or rejected. */
   input: Record<string, unknown>
+  /** Contact that it pays; null: none. */
+  contact?: {
+    /** Its name; null: removed. */
+    name: string | null
+    /** True if it is another payee by now: approving pays nobody. */
+    isChanged: boolean
+  } | null
   /** Decision that required the approval: `dec_…`; null for a change, which spends nothing. */
   decisionId: string | null
   /** Reason that the agent gave; null without one. */
@@ -1277,7 +1286,7 @@ export type BankingListResponse = {
 }
 
 export type BankingPayoutsCreateRequest = {
-  /** `rcp_…`, from GET /api/banking/recipients. */
+  /** `rcp_…`, from GET /api/banking/recipients, or `contact:NAME`. */
   recipientId: string
   /** Amount including the fee, 1 to 1,000,000. */
   amount?: Amount
@@ -1300,7 +1309,7 @@ export type BankingPayoutsCreateRequest = {
 }
 
 export type BankingPayoutsIntentRequest = {
-  /** `rcp_…`, from GET /api/banking/recipients. */
+  /** `rcp_…`, from GET /api/banking/recipients, or `contact:NAME`. */
   recipientId: string
   /** Amount including the fee, 1 to 1,000,000. */
   amount?: Amount
@@ -1337,7 +1346,7 @@ export type BankingPayoutsListResponse = {
 }
 
 export type BankingPayoutsQuoteRequest = {
-  /** `rcp_…`, from GET /api/banking/recipients. */
+  /** `rcp_…`, from GET /api/banking/recipients, or `contact:NAME`. */
   recipientId: string
   /** Amount including the fee, 1 to 1,000,000. */
   amount?: Amount
@@ -1905,7 +1914,7 @@ export type ComplianceTravelRuleRequest = {
   /** Stablecoin by symbol. */
   token?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Payee of the planned transfer. */
-  destination?: EvmAddress
+  destination?: Payee
   /** Default: the first of this deployment. */
   chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
   /** Who receives. */
@@ -1971,6 +1980,95 @@ export type ComplianceVerificationPageResponse = {
   url: string | null
   /** When the link ends, ISO 8601 UTC; null without one. */
   expiresAt: string | null
+}
+
+export type Contact = {
+  /** `con_…` */
+  id: string
+  /** Name, for `contact:NAME`; null in a replayed answer. */
+  name: string | null
+  /** Where it is paid. */
+  addresses: {
+    /** Chain by name; null: any. */
+    chain: string | null
+    /** EVM address. */
+    address: string
+  }[]
+  /** `rcp_…`: bank account that it is paid at; null: none. */
+  recipientId: string | null
+  /** E-mail address, for the owner only. */
+  email: string | null
+  /** Person who added it. */
+  addedBy: string
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** When its addresses or recipient last changed, ISO 8601 UTC; null: never. */
+  addressChangedAt: string | null
+  /** What the books know. */
+  paidBefore: {
+    /** Payments to what it has now. */
+    count: number
+    /** The last one, ISO 8601 UTC; null: none. */
+    lastAt: string | null
+  }
+}
+
+export type ContactsCreateRequest = {
+  /** Name, 1 to 80 visible characters. Letter case tells no two apart, and no two may look alike. */
+  name: string
+  /** Where it is paid, one address for each chain and one for any other. */
+  addresses?: {
+    /** Chain of the address. Default: any. */
+    chain?:
+      | 'base-sepolia'
+      | 'arbitrum-sepolia'
+      | 'base'
+      | 'arbitrum'
+      | 'optimism'
+      | 'polygon'
+      | 'ethereum'
+      | null
+    /** EVM address. */
+    address: EvmAddress
+  }[]
+  /** `rcp_…`: bank account that it is paid at, from GET /api/banking/recipients. */
+  recipientId?: string | null
+  /** E-mail address, for the owner’s own use. */
+  email?: string | null
+}
+
+export type ContactsListResponse = {
+  /** Contacts. */
+  contacts: Contact[]
+}
+
+export type ContactsRemoveResponse = {
+  /** Always true. */
+  deleted: boolean
+}
+
+export type ContactsUpdateRequest = {
+  /** Name, 1 to 80 visible characters. Letter case tells no two apart, and no two may look alike. */
+  name?: string
+  /** Where it is paid, one address for each chain and one for any other. */
+  addresses?: {
+    /** Chain of the address. Default: any. */
+    chain?:
+      | 'base-sepolia'
+      | 'arbitrum-sepolia'
+      | 'base'
+      | 'arbitrum'
+      | 'optimism'
+      | 'polygon'
+      | 'ethereum'
+      | null
+    /** EVM address. */
+    address: EvmAddress
+  }[]
+  /** `rcp_…`: bank account that it is paid at, from GET /api/banking/recipients. */
+  recipientId?: string | null
+  /** E-mail address, for the owner’s own use. */
+  email?: string | null
 }
 
 export type ContextResponse = {
@@ -2611,6 +2709,15 @@ export type Event = EventEnvelope &
         }
       }
     | {
+        /** `contact.created`: A contact was added. `contact.updated`: A contact was changed. `contact.removed`: A contact was removed. */
+        type: 'contact.created' | 'contact.updated' | 'contact.removed'
+        /** Facts of the event. */
+        data: {
+          /** True if its addresses or its recipient are others than before: what waits for it is refused. */
+          isReaddressed: boolean
+        }
+      }
+    | {
         /** `kyc.updated`: An identity verification was started, or its status changed. */
         type: 'kyc.updated'
         /** Facts of the event. */
@@ -2910,6 +3017,8 @@ export type Movement = {
   fee: string
   /** Name, origin, ticker or EVM address. */
   counterparty: string | null
+  /** Name of the contact that it is. */
+  contact: string | null
   /** Purpose or reference. */
   memo: string | null
   /** Label of its task. */
@@ -3188,6 +3297,8 @@ export type PathUsage = {
   }
 }
 
+export type Payee = string
+
 export type Payout = {
   /** `out_…` */
   id: string
@@ -3386,7 +3497,7 @@ export type PolicySimulateRequest = {
       | 'ethereum'
       | null
     /** Payee. */
-    counterparty?: EvmAddress | null
+    counterparty?: Payee | null
     /** `rcp_…`, for a payout. */
     recipientId?: string | null
     /** With `recipientId`, in place of `amount`: what arrives. */
@@ -4322,6 +4433,8 @@ export type Schedule = {
   operation: 'wallets.transfer' | 'banking.payouts.create' | 'purchases.buy' | 'investing.order'
   /** Its input. */
   input: Record<string, unknown>
+  /** Name of the contact that it pays. */
+  contact: string | null
   /** How often. */
   every: {
     /** Unit. */
@@ -4722,6 +4835,8 @@ export type Transfer = {
   amount: string
   /** EVM address of the payee. */
   destination: string
+  /** Name of the contact that the payee is. */
+  contact: string | null
   /** Chain by name. */
   chain: string
   /** Hash of the transaction; null before it was broadcast. */
@@ -5004,8 +5119,8 @@ export type WalletsSignersListResponse = {
 export type WalletsTransferIntentRequest = {
   /** Paying wallet. Default: the account’s own wallet, which is the only accepted value. */
   safeAddress?: EvmAddress
-  /** EVM address of the payee. */
-  destination: EvmAddress
+  /** EVM address of the payee, or `contact:NAME`. */
+  destination: Payee
   /** Decimal of the token, at most 6 fraction digits. */
   amount: Amount
   /** Stablecoin by symbol. */
@@ -5017,8 +5132,8 @@ export type WalletsTransferIntentRequest = {
 export type WalletsTransferRequest = {
   /** Paying wallet. Default: the account’s own wallet, which is the only accepted value. */
   safeAddress?: EvmAddress
-  /** EVM address of the payee. */
-  destination: EvmAddress
+  /** EVM address of the payee, or `contact:NAME`. */
+  destination: Payee
   /** Decimal of the token, at most 6 fraction digits. */
   amount: Amount
   /** Stablecoin by symbol. */
@@ -5050,6 +5165,8 @@ export type WalletsTransferResponse = {
   amount: string
   /** EVM address of the payee. */
   destination: string
+  /** Name of the contact that was named; null: none was. */
+  contact: string | null
   /** Chain by name. */
   chain: string
   /** The gateway pays the gas. */
@@ -5825,7 +5942,7 @@ export interface Operations {
     /** Verify the identity of the account’s holder, which raises spending limits. */
     readonly kyc: Call<ComplianceKycRequest, Kyc>
     readonly personalData: {
-      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay. */
+      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, contacts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay. */
       readonly erase: Call<Record<never, never>, CompliancePersonalDataEraseResponse>
     }
     /** Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold. */
@@ -5842,6 +5959,34 @@ export interface Operations {
     }
     /** Get the reviewer’s page where the owner shows documents and takes a selfie. */
     readonly verificationPage: Call<Record<never, never>, ComplianceVerificationPageResponse>
+  }
+  readonly contacts: {
+    /** Give a payee a name, under which the owner and the agents pay it. */
+    readonly create: Call<ContactsCreateRequest, Contact>
+    /** List the payees that the owner has named. */
+    readonly list: Call<
+      {
+        /** Only the one of this name. */
+        name?: string
+      },
+      ContactsListResponse
+    >
+    /** Remove a contact and erase its name, addresses and e-mail address; payments to it stay. */
+    readonly remove: Call<
+      {
+        /** `con_…` */
+        id: string
+      },
+      ContactsRemoveResponse
+    >
+    /** Change the name, the addresses, the bank account or the e-mail address of a contact. */
+    readonly update: Call<
+      {
+        /** `con_…` */
+        id: string
+      } & ContactsUpdateRequest,
+      Contact
+    >
   }
   /** Read who you are here: scopes, spend policy, and what is left of the budgets, in USD. */
   readonly context: Call<Record<never, never>, ContextResponse>
@@ -6277,7 +6422,7 @@ export interface Operations {
           /** Its token. */
           asset?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
           /** Payee. */
-          destination?: EvmAddress
+          destination?: Payee
           /** ISO 8601 UTC, inclusive. */
           from?: string
           /** Exclusive. */
@@ -6509,6 +6654,10 @@ export const routes: Readonly<
   'compliance.travelRule': ['POST', '/api/compliance/travel-rule', true, ''],
   'compliance.travelRules.get': ['GET', '/api/compliance/travel-rule/{id}', false, ''],
   'compliance.verificationPage': ['POST', '/api/compliance/kyc/page', true, ''],
+  'contacts.create': ['POST', '/api/contacts', true, ''],
+  'contacts.list': ['GET', '/api/contacts', false, ''],
+  'contacts.remove': ['DELETE', '/api/contacts/{id}', true, ''],
+  'contacts.update': ['PATCH', '/api/contacts/{id}', true, ''],
   context: ['GET', '/api/agents/self', false, ''],
   'developer.keys.create': ['POST', '/api/developer/keys', true, ''],
   'developer.keys.list': ['GET', '/api/developer/keys', false, 'keys cursor'],

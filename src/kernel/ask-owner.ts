@@ -19,6 +19,7 @@ import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
 import { judgeException } from './gates/spend.ts'
 import { findOwnerChange } from './owner-changes.ts'
+import { resolvePayee } from './resolve-payee.ts'
 import type { Tool } from './tool.ts'
 
 /** @param tools all tools; only spends, and changes that the owner makes, can be asked for. */
@@ -45,7 +46,12 @@ async function askOwner(
   if (tool.who === 'account') requireScope(tool, principal)
   await requireRail(tool, context)
   const { idempotencyKey, input } = splitKey(request.input)
-  const call = tool.decode(change === undefined ? input : change.toInput(input, key))
+  const { raw, payee } = await resolvePayee(
+    { ...context, idempotencyKey },
+    tool,
+    change === undefined ? input : change.toInput(input, key),
+  )
+  const call = tool.decode(raw)
   const fingerprint = hashSpendCall(context, operation, call.input)
   const own = { keyId: key.id, fingerprint, idempotencyKey, at }
   if (await belongsToAnotherCall(database, own)) throw idempotencyKeyReused()
@@ -53,13 +59,16 @@ async function askOwner(
   if (!waits && (await hasTooManyOpen(database, { accountId: account.id, keyId: key.id, at })))
     throw tooManyOpen()
   const { decisionId, violations } =
-    change === undefined ? await judgeException(tool, call, context) : { decisionId: null, violations: [] }
+    change === undefined
+      ? await judgeException(tool, call, payee === null ? context : { ...context, payee })
+      : { decisionId: null, violations: [] }
   const approval = await requestApproval(context, {
     ...own,
     accountId: account.id,
     decisionId,
     operation,
     input: writeJson(call.raw),
+    payee,
     reason: visibleText(request.reason),
     violations,
     ttlSeconds: parsePolicy(key)?.approval?.ttlSec ?? DEFAULT_TTL_SECONDS,

@@ -32,6 +32,7 @@ import type { AddressScreening } from '../providers/screening/port.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator/port.ts'
 import type { Tracing } from '../providers/tracing/port.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network/port.ts'
+import type { NamedPayee } from '../records/contacts/payee.ts'
 import type { EventWatches } from '../records/events/watch-events.ts'
 import type { WriteJournal } from '../records/journal/write.ts'
 import type { ScheduledOperation } from '../records/schedules/store.ts'
@@ -198,10 +199,13 @@ export interface ScheduledCall {
 
 export interface Scheduling {
   /**
-   * Judges a call that is to be scheduled, for its caller. @returns its input as it is kept. @throws Failure of the operation for
+   * Judges a call that is to be scheduled, for its caller. @returns its input as it is kept, and what a contact in it stands for. @throws Failure of the operation for
    * an input that it refuses, `insufficient_scope`, and what no run could pass.
    */
-  admit(context: Context, call: ScheduledCall): Promise<{ readonly raw: unknown; readonly input: unknown }>
+  admit(
+    context: Context,
+    call: ScheduledCall,
+  ): Promise<{ readonly raw: unknown; readonly input: unknown; readonly payee: NamedPayee | null }>
   /** Makes the calls that are due, and goes on with those that were left. @returns how many there were. */
   runDue(services: Services, findCaller: FindScheduledCaller, signal: AbortSignal): Promise<number>
 }
@@ -233,6 +237,8 @@ export interface Context extends Services {
   readonly onlyBy?: string
   /** Due time of a schedule that this call is made for, as `sch_… 2026-…`: its owner has agreed to it with the schedule. */
   readonly scheduledFor?: string
+  /** What the contact stood for that a waiting call had named: the call pays that, or nobody. */
+  readonly payee?: NamedPayee
   /** The input lacks what an approval does not keep: nothing is sent that needs it. */
   readonly lacksInput?: true
   /** Schedules provider calls for after the commit and before the response. @param work gets the database outside of the transaction. */

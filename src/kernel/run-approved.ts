@@ -11,6 +11,7 @@ import { findStoredAnswer } from '../books/spending/idempotency.ts'
 import { parseJson, toJson } from '../core/base/json.ts'
 import type { AccountPrincipal } from '../core/base/principal.ts'
 import { Failure, failures } from '../core/failures/failure.ts'
+import { namedPayee } from '../records/contacts/payee.ts'
 import type { FindKey, RunApproved, Services } from './context.ts'
 import { hashSpendCall } from './fingerprint.ts'
 import { findOwnerChange } from './owner-changes.ts'
@@ -128,7 +129,13 @@ async function runOnce(
   // It stays part of the task that it was asked for.
   const task = approval.decisionId === null ? null : await findDecisionTask(database, approval.decisionId)
   const partial = approval.awaitsCaller ? ({ lacksInput: true } as const) : {}
-  const caller = { ...context, ...partial, principal, idempotencyKey, task, approvedBy: approval.id }
+  const payee = namedPayee.nullable().parse(approval.payee)
+  const caller = {
+    ...context,
+    ...partial,
+    ...(payee === null ? {} : { payee }),
+    ...{ principal, idempotencyKey, task, approvedBy: approval.id },
+  }
   // Money may have moved: the outcome is told even if the key, its scopes or the approval have ended since.
   const decisionId = approval.usedBy ?? (await findAllowedDecision(database, spent))
   if (decisionId !== undefined) return recall(tool, caller, { raw, decisionId })

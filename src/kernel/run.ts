@@ -19,6 +19,7 @@ import { requireProof } from './gates/proof.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope, requireUnpaused } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
+import { resolvePayee } from './resolve-payee.ts'
 import { requireValidCredential } from './standing.ts'
 import type { Call, Effect, Tool } from './tool.ts'
 
@@ -37,8 +38,9 @@ export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw:
   requireScope(tool, caller.principal)
   await recordFirstUse(caller.database, caller.principal, caller.now)
   if (tool.effect !== 'spend') await requireProof(tool, raw, caller)
-  const call = tool.decode(raw)
-  const { context, runLater } = committing(caller)
+  const { raw: resolved, payee } = await resolvePayee(caller, tool, raw)
+  const call = tool.decode(resolved)
+  const { context, runLater } = committing(payee === null ? caller : { ...caller, payee })
   const outcome = await context.tracing.span('tool run', { 'bursar.tool': tool.name }, () =>
     effects[tool.effect](tool, call, context),
   )

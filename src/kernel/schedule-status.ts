@@ -1,5 +1,6 @@
 /** Pauses, resumes and ends schedules. */
 import { Failure } from '../core/failures/failure.ts'
+import { nameContact, nameContacts, readInputPayee } from '../records/contacts/names.ts'
 import { findIndex } from '../records/schedules/due-times.ts'
 import {
   changeStatus,
@@ -65,7 +66,27 @@ export async function setScheduleStatus(
     return changed
   })
   const runs = await listRuns(context.database, [id], RUNS)
-  return viewSchedule(schedule, runs.get(id) ?? [], now)
+  return nameSchedule(context, owner.accountId, viewSchedule(schedule, runs.get(id) ?? [], now))
+}
+
+type ScheduleView = ReturnType<typeof viewSchedule>
+
+/** Adds the contact that a schedule pays. */
+export async function nameSchedule(
+  context: Pick<Context, 'database' | 'settings'>,
+  accountId: string,
+  view: ScheduleView,
+): Promise<ScheduleView> {
+  return { ...view, contact: await nameContact(context, accountId, readInputPayee(view.input)) }
+}
+
+/** Adds the contact that each schedule pays. */
+export function nameSchedules(
+  context: Pick<Context, 'database' | 'settings'>,
+  accountId: string,
+  views: readonly ScheduleView[],
+): Promise<ScheduleView[]> {
+  return nameContacts(context, accountId, views, ({ input }) => readInputPayee(input))
 }
 
 /** The first due time from now on: what passed meanwhile was not to be paid. */

@@ -11,6 +11,7 @@ import { Failure, type FailureCode, failures } from '../core/failures/failure.ts
 import { toDecimal, toMoney } from '../core/money/money.ts'
 import { minimum } from '../core/money/shares.ts'
 import { onChain } from '../providers/chain/chains.ts'
+import { namedPayee } from '../records/contacts/payee.ts'
 import {
   type ClaimedRun,
   changeStatus,
@@ -18,6 +19,7 @@ import {
   endRun,
   findKeyless,
   findLastPrice,
+  PAYEE_CHANGED,
   postponeRun,
   type RunOutcome,
   reclaimRuns,
@@ -30,6 +32,7 @@ import { hashCall } from './fingerprint.ts'
 import { DEFAULT_TTL_SECONDS } from './gates/approval.ts'
 import { parsePolicy } from './gates/policy.ts'
 import { requireScope } from './gates/scope.ts'
+import { resolvePayee } from './resolve-payee.ts'
 import { type Outcome, recall, run } from './run.ts'
 import type { Tool } from './tool.ts'
 
@@ -67,7 +70,8 @@ async function admit(context: Context, { operation, input }: ScheduledCall, find
   requireScope(tool, context.principal)
   const single = ofOneCall.find((name) => isMember(input, name))
   if (single !== undefined) throw invalid(`input.${single}`, 'is of one call only, and a schedule makes many')
-  const call = tool.decode(input)
+  const { raw, payee } = await resolvePayee({ ...context, idempotencyKey: null }, tool, input)
+  const call = tool.decode(raw)
   if (!call.isWhole)
     throw invalid('input', 'has a login or a body that is not kept, so that only its caller can send it')
   if (isMember(input, 'chain')) onChain(context, String(input.chain))
@@ -77,7 +81,7 @@ async function admit(context: Context, { operation, input }: ScheduledCall, find
       if (!(error instanceof Failure)) throw error
       if (lasting.has(error.code)) throw error
     })
-  return { raw: call.raw, input: call.input }
+  return { raw: call.raw, input: call.input, payee }
 }
 
 function isMember<Name extends string>(input: unknown, name: Name): input is Record<Name, unknown> {
@@ -175,8 +179,10 @@ async function makeCall(
   if (decisionId === undefined && !mayAct(principal, at))
     return end({ status: 'denied', reason: 'unknown_key' })
   const { raw, isGuarded } = await guardPrice(database, schedule, due)
+  const payee = namedPayee.nullable().parse(schedule.payee)
   const caller = {
     ...services,
+    ...(payee === null ? {} : { payee }),
     principal,
     requestId: services.newId('req', at),
     now: at,
@@ -201,7 +207,7 @@ async function makeCall(
     const isDenied = denials.has(code) || (isGuarded && code === 'terms_not_payable')
     return end({
       status: isDenied ? 'denied' : 'failed',
-      reason: code,
+      reason: members.reason === PAYEE_CHANGED ? PAYEE_CHANGED : code,
       ...(members.decisionId === undefined ? {} : { decisionId: members.decisionId }),
     })
   }

@@ -21,6 +21,7 @@ import { valueInUsd } from '../providers/rates/port.ts'
 import type { Database } from '../storage/database.ts'
 import type { Context } from './context.ts'
 import { parseAncestors } from './gates/policy.ts'
+import { resolveAncestors, resolvePolicy } from './resolve-payee.ts'
 import type { SpendPlan } from './tool.ts'
 
 /** @property available available amount if insufficient, as a decimal string. */
@@ -51,7 +52,7 @@ export async function simulateSpends(
   {
     accountId,
     key,
-    policy,
+    policy: stated,
     spending,
     count,
   }: { accountId: string; key: AccessKey | null; policy: Policy | null; spending: SpendPlan; count: number },
@@ -59,10 +60,14 @@ export async function simulateSpends(
   const now = context.onCalendar(context.now)
   const value = await valueInUsd(context.rates, spending.money, context.now)
   const cap = await readOwnerCap(context.database, { accountId, isLocked: false, now })
+  const { chain } = spending
+  const resolve = (judging: Policy | null) => resolvePolicy(context, { accountId, policy: judging, chain })
+  const policy = await resolve(stated)
+  const ancestors = key === null ? [] : await resolveAncestors(parseAncestors(key), resolve)
   const requestFor = (earlier: number) => {
     const draft = buildSpendRequest({
       operation: 'policy.simulate',
-      spender: { accountId, key, policy, ancestors: key === null ? [] : parseAncestors(key) },
+      spender: { accountId, key, policy, ancestors },
       spend: spending,
       value,
       idempotency: null,

@@ -137,6 +137,8 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly keepable?: (input: unknown) => unknown
   /** The tool calls providers or counts limits, so it opens its own transactions. */
   readonly ownTransactions?: true
+  /** Input member that names the payee: `contact:NAME` in it is resolved before the input is decoded. */
+  readonly payee?: 'destination' | 'recipientId' | 'spend.counterparty'
   /** Allowed values of a path parameter, if the deployment defines them. */
   readonly pathValues?: Readonly<
     Record<string, (services: Pick<Services, 'identityProviders'>) => readonly string[]>

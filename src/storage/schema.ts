@@ -40,6 +40,7 @@ export interface Schema {
   challenge: ChallengeTable
   channel: ChannelTable
   channel_income: ChannelIncomeTable
+  contact: ContactTable
   debt: DebtTable
   decision: DecisionTable
   decision_seal: DecisionSealTable
@@ -234,6 +235,7 @@ export interface ApprovalTable {
   ended_at: Date | null
   is_asked: Generated<boolean>
   awaits_caller: Generated<boolean>
+  payee: JsonColumn | null
 }
 
 export interface BalanceTable {
@@ -512,6 +514,21 @@ export interface ChannelIncomeTable {
   pay_to: string
   units: bigint
   entries: Generated<number>
+}
+
+export interface ContactTable {
+  id: string
+  account_id: string
+  name_hash: string
+  look_hash: string
+  sealed: Uint8Array | null
+  addresses: JsonColumn
+  recipient_id: string | null
+  added_by: string
+  created_at: Date
+  updated_at: Date
+  readdressed_at: Date
+  removed_at: Date | null
 }
 
 export interface DebtTable {
@@ -1358,6 +1375,7 @@ export interface ScheduleTable {
   failures: Generated<number>
   created_at: Date
   updated_at: Date
+  payee: JsonColumn | null
 }
 
 export interface ScheduleRunTable {

@@ -13,6 +13,7 @@ const movement = (facts: Partial<Movement>): Movement => ({
   rate: '1',
   fee: '0',
   counterparty: 'shop.example',
+  contact: null,
   memo: null,
   task: null,
   agentId: 'key_1',
@@ -32,6 +33,7 @@ describe('what agents spent', () => {
         usd: '9',
         category: 'transfer',
         counterparty: '0x1',
+        contact: 'Alice',
         object: { kind: 'transfer', id: 'tx_1' },
       }),
       movement({ usd: '100', agentId: null, object: { kind: 'transfer', id: 'tx_2' } }),
@@ -42,7 +44,7 @@ describe('what agents spent', () => {
       payments: 3,
       unpriced: 0,
       byPayee: [
-        { name: '0x1', usd: '9' },
+        { name: 'Alice', usd: '9' },
         { name: 'shop.example', usd: '1.75' },
       ],
       byCategory: [

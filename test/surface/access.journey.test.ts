@@ -365,6 +365,13 @@ async function createSchedule(owner: Person) {
   }
 }
 
+async function createContact(owner: Person) {
+  const { body } = await owner.send('POST', '/api/contacts', { name: 'Alice' })
+  const isThere = async () =>
+    JSON.stringify((await owner.send('GET', '/api/contacts')).body).includes('"name":"Alice"')
+  return { id: String(body.id), isThere }
+}
+
 async function createEndpoint(owner: Person) {
   const url = 'http://127.0.0.1:9/events'
   const { body } = await owner.send('POST', '/api/webhook-endpoints', { url, types: ['ping'] })
@@ -519,6 +526,8 @@ const objects: Readonly<
   'GET /api/schedules/{id}': createSchedule,
   'PATCH /api/schedules/{id}': createSchedule,
   'DELETE /api/schedules/{id}': createSchedule,
+  'PATCH /api/contacts/{id}': createContact,
+  'DELETE /api/contacts/{id}': createContact,
   'GET /api/approvals/{id}': createApproval,
   'POST /api/approvals/{id}': createApproval,
   'DELETE /api/approvals/{id}': createApproval,
@@ -575,6 +584,7 @@ const bodies: Readonly<Record<string, object>> = {
   'POST /api/approvals/{id}': { decision: 'reject' },
   'PATCH /api/webhook-endpoints/{id}': { status: 'disabled' },
   'PATCH /api/schedules/{id}': { status: 'paused' },
+  'PATCH /api/contacts/{id}': { name: 'Mine' },
 }
 
 describe('another account’s object', () => {

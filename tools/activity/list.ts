@@ -18,6 +18,7 @@ import {
   activityStatuses,
   listActivity,
 } from '../../src/records/activity/list-activity.ts'
+import { nameContacts } from '../../src/records/contacts/names.ts'
 
 const scopeByRoom = {
   wallet: 'wallets:read',
@@ -104,18 +105,19 @@ export default defineTool({
   },
 })
 
-/** Names the recipients of payouts, and adds their references. */
+/** Names contacts and the recipients of payouts, and adds their references. */
 async function withNames(
   context: Context,
   { accountId, entries }: { accountId: string; entries: readonly ActivityEntry[] },
 ): Promise<ActivityEntry[]> {
+  const named = await nameContacts(context, accountId, entries, ({ counterparty }) => counterparty)
   const payouts = entries.filter(({ kind }) => kind === 'payout')
   const collectIds = (ids: readonly (string | null)[]) => [...new Set(ids.filter((id) => id !== null))]
   const [names, references] = await Promise.all([
     recipientNames(context, { accountId, ids: collectIds(payouts.map(({ counterparty }) => counterparty)) }),
     payoutReferences(context, { accountId, ids: collectIds(payouts.map(({ object }) => object.id)) }),
   ])
-  return entries.map((entry) => ({
+  return named.map((entry) => ({
     ...entry,
     counterparty: names.get(entry.counterparty ?? '') ?? entry.counterparty,
     memo: [entry.memo, references.get(entry.object.id)].filter((text) => text != null).join(' · ') || null,

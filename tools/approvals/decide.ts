@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
+import { approvalView } from '../../src/books/approvals/approval-view.ts'
 import { type Approval, decideApproval, findApproval } from '../../src/books/approvals/approvals.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { type Context, requirePerson } from '../../src/kernel/context.ts'
@@ -7,6 +7,7 @@ import { requireStepUp } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findIssuedKey } from '../../src/people/identity/store.ts'
+import { viewNamedApproval } from '../../src/records/contacts/approvals.ts'
 
 export default defineTool({
   name: 'approvals.decide',
@@ -20,6 +21,8 @@ export default defineTool({
   proof: 'conditional',
   ownTransactions: true,
   stops: true,
+  // Names of contacts are stored sealed in one place only.
+  shownOnce: ['contact'],
   input: z.strictObject({
     id: z.string().max(64).describe('`approvalId`: `appr_…`'),
     decision: z.enum(['approve', 'reject']).describe('Decision of the owner.'),
@@ -44,8 +47,8 @@ export default defineTool({
         return own
       })) ?? (await requireSameDecision(context, { id, status }))
     if (decided.status !== 'approved' || decided.answer !== null || decided.problem !== null)
-      return viewApproval(decided)
-    return viewApproval(await context.runApproved(context, decided, findIssuedKey))
+      return viewNamedApproval(context, decided)
+    return viewNamedApproval(context, await context.runApproved(context, decided, findIssuedKey))
   },
 })
 

@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
+import { approvalView } from '../../src/books/approvals/approval-view.ts'
 import { findApproval } from '../../src/books/approvals/approvals.ts'
 import { findUsedUp } from '../../src/books/approvals/used-up.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { viewNamedApproval } from '../../src/records/contacts/approvals.ts'
 
 export default defineTool({
   name: 'approvals.get',
@@ -32,7 +33,7 @@ export default defineTool({
       now: context.onCalendar(context.now),
     })
     if (approval === undefined) throw new Failure('not_found', 'You have no such approval.')
-    const shown = viewApproval(approval)
+    const shown = await viewNamedApproval(context, approval)
     if (approval.status !== 'pending') return shown
     return { ...shown, usesUp: await findUsedUp(context.database, approval, context.onCalendar(context.now)) }
   },

@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { approvalStatus, approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
+import { approvalStatus, approvalView } from '../../src/books/approvals/approval-view.ts'
 import { listApprovals } from '../../src/books/approvals/approvals.ts'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { viewApprovals } from '../../src/records/contacts/approvals.ts'
 
 export default defineTool({
   name: 'approvals.list',
@@ -33,6 +34,6 @@ export default defineTool({
       }),
       page,
     )
-    return { approvals: rows.map(viewApproval), nextCursor }
+    return { approvals: await viewApprovals(context, accountId, rows), nextCursor }
   },
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { approvalView, viewApproval } from '../../src/books/approvals/approval-view.ts'
+import { approvalView } from '../../src/books/approvals/approval-view.ts'
 import {
   type Approval,
   type ApprovalOwner,
@@ -10,6 +10,7 @@ import { Failure } from '../../src/core/failures/failure.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { viewNamedApproval } from '../../src/records/contacts/approvals.ts'
 
 export default defineTool({
   name: 'approvals.withdraw',
@@ -24,6 +25,8 @@ export default defineTool({
   proof: 'none',
   mcp: true,
   stops: true,
+  // Names of contacts are stored sealed in one place only.
+  shownOnce: ['contact'],
   input: z.strictObject({ id: z.string().max(64).describe('`approvalId`: `appr_…`') }),
   output: approvalView,
   failures: ['not_found', 'conflict'],
@@ -40,13 +43,13 @@ export default defineTool({
       note: null,
       at: context.onCalendar(context.now),
     })
-    if (withdrawn === undefined) return viewApproval(await requireWithdrawn(context, owner, id))
+    if (withdrawn === undefined) return viewNamedApproval(context, await requireWithdrawn(context, owner, id))
     await recordChange(context, {
       action: 'approval.withdrawn',
       object: { kind: 'approval', id },
       after: { keyId: withdrawn.keyId },
     })
-    return viewApproval(withdrawn)
+    return viewNamedApproval(context, withdrawn)
   },
 })
 

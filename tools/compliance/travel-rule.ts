@@ -9,7 +9,7 @@ import { recordTravelRule } from '../../src/people/compliance/record-travel-rule
 import { findOwnTransfer } from '../../src/people/compliance/store.ts'
 import { verifiedName } from '../../src/people/compliance/verified-person.ts'
 import { findWallet, findWalletOwner, lowerCase } from '../../src/rails/wallets/store.ts'
-import { evmAddress } from '../../src/rails/wallets/transfers/transfer-members.ts'
+import { payeeAddress } from '../../src/rails/wallets/transfers/transfer-members.ts'
 
 const party = {
   name: personName.optional().describe('Of a natural person.'),
@@ -30,7 +30,7 @@ const request = z
     transferId: z.string().max(64).optional().describe('`tx_…`, already sent; without the next four.'),
     amount: decimalAmount.optional().describe('Of the planned transfer.'),
     token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
-    destination: evmAddress.optional().describe('Payee of the planned transfer.'),
+    destination: payeeAddress.optional().describe('Payee of the planned transfer.'),
     chain: chainInput.optional().describe('Default: the first of this deployment.'),
     beneficiary: z
       .object({
@@ -75,6 +75,7 @@ export default defineTool({
   mcp: true,
   // Personal data is stored sealed in one place only, and not with the idempotent answers.
   shownOnce: ['payload'],
+  payee: 'destination',
   input: request,
   output: z.strictObject({
     id: z.string().describe('`tr_…`'),

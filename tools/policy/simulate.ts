@@ -24,6 +24,7 @@ import {
   toMoney,
 } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
+import { resolvePolicy } from '../../src/kernel/resolve-payee.ts'
 import { simulateSpends } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -35,7 +36,7 @@ import { payoutAssets } from '../../src/rails/banking/payout-request.ts'
 import { requireRecipient } from '../../src/rails/banking/recipients.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import { loadTransferFacts } from '../../src/rails/wallets/transfers/load-transfer-facts.ts'
-import { evmAddress } from '../../src/rails/wallets/transfers/transfer-members.ts'
+import { payeeAddress } from '../../src/rails/wallets/transfers/transfer-members.ts'
 
 /** Maximum number of a key's decisions to replay. */
 const MAX_REPLAYED = 1000
@@ -58,7 +59,7 @@ const spend = z
     amount: decimalAmount.optional().describe('Amount including fees.'),
     asset: z.enum(assets).default('USDC').describe('Asset to spend.'),
     chain: chainInput.nullish().describe('Default: the first of this deployment.'),
-    counterparty: evmAddress.nullish().describe('Payee.'),
+    counterparty: payeeAddress.nullish().describe('Payee.'),
     recipientId: z
       .string()
       .regex(/^rcp_[0-9a-z]{26}$/, 'must be the id of a recipient')
@@ -137,6 +138,7 @@ export default defineTool({
   mcp: true,
   restOnly: ['keyId', 'policy', 'replay'],
   requiredOverMcp: ['spend'],
+  payee: 'spend.counterparty',
   input: request,
   output: z.strictObject({
     decision: verdict.nullable().describe('Simulated decision; null for a replay.'),
@@ -284,11 +286,12 @@ function ownPolicy(key: AccessKey): Policy | null {
 }
 
 async function replayPast(
-  { database }: Context,
+  context: Context,
   { accountId, keyId, policy }: { accountId: string; keyId: string; policy: Policy },
 ) {
-  const past = await pastSpends(database, { accountId, keyId, limit: MAX_REPLAYED })
-  const outcomes = new Map(replay(policy, past).map((outcome) => [outcome.id, outcome]))
+  const resolved = (await resolvePolicy(context, { accountId, policy, chain: null })) ?? policy
+  const past = await pastSpends(context.database, { accountId, keyId, limit: MAX_REPLAYED })
+  const outcomes = new Map(replay(resolved, past).map((outcome) => [outcome.id, outcome]))
   const changed = past.flatMap(({ id, at, operation, amount, spend: { asset } }) => {
     const outcome = outcomes.get(id)
     if (outcome === undefined || outcome.was === outcome.now) return []

@@ -6,6 +6,7 @@ import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { awaitApproval } from '../../src/kernel/gates/approval.ts'
 import { parsePolicy } from '../../src/kernel/gates/policy.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
+import { nameSchedule } from '../../src/kernel/schedule-status.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import {
   findIndex,
@@ -85,6 +86,8 @@ const request = z
 
 type Request = z.output<typeof request>
 
+const toMembers = (raw: unknown) => z.looseObject({}).parse(raw)
+
 export default defineTool({
   name: NAME,
   title: 'Schedule payments',
@@ -100,6 +103,8 @@ export default defineTool({
   proof: 'step-up',
   ownTransactions: true,
   mcp: true,
+  // Names of contacts are stored sealed in one place only.
+  shownOnce: ['contact'],
   input: request,
   output: scheduleView,
   failures: [
@@ -124,8 +129,11 @@ export default defineTool({
     const caller = requireCaller(context)
     const now = context.onCalendar(context.now)
     const planned = plan(input, now)
-    const { raw } = await context.scheduling.admit(context, input)
-    await requireOwnersYes(context, input)
+    const { raw, payee } = await context.scheduling.admit(context, input)
+    await requireOwnersYes(payee === null ? context : { ...context, payee }, {
+      ...input,
+      input: toMembers(raw),
+    })
     const { first, ...times } = planned
     const schedule = await context.database.transaction(async (connection) => {
       const written = await insertSchedule(connection, {
@@ -135,6 +143,7 @@ export default defineTool({
         approval_id: context.approvedBy ?? null,
         operation: input.operation,
         input: writeJson(raw),
+        payee: payee === null ? null : JSON.stringify(payee),
         ...times,
         grace_hours: input.graceHours ?? 24,
         price_guard: input.priceGuard === undefined ? null : JSON.stringify(input.priceGuard),
@@ -158,7 +167,7 @@ export default defineTool({
       )
       return written
     })
-    return viewSchedule(schedule, [], now)
+    return nameSchedule(context, caller.account.id, viewSchedule(schedule, [], now))
   },
 })
 

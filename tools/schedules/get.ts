@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { requireCaller } from '../../src/kernel/context.ts'
+import { nameSchedule } from '../../src/kernel/schedule-status.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { findSchedule, listRuns, noSuchSchedule } from '../../src/records/schedules/store.ts'
 import { scheduleView, viewSchedule } from '../../src/records/schedules/view.ts'
@@ -30,6 +31,7 @@ export default defineTool({
     })
     if (schedule === undefined) throw noSuchSchedule()
     const runs = await listRuns(context.database, [id], RUNS)
-    return viewSchedule(schedule, runs.get(id) ?? [], context.onCalendar(context.now))
+    const view = viewSchedule(schedule, runs.get(id) ?? [], context.onCalendar(context.now))
+    return nameSchedule(context, caller.account.id, view)
   },
 })

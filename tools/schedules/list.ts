@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { nextCursor, pageMembers, toPage } from '../../src/core/base/page.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
+import { nameSchedules } from '../../src/kernel/schedule-status.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { listRuns, listSchedules } from '../../src/records/schedules/store.ts'
 import { scheduleView, viewSchedule } from '../../src/records/schedules/view.ts'
@@ -37,6 +38,7 @@ export default defineTool({
       RUNS,
     )
     const now = context.onCalendar(context.now)
-    return { schedules: rows.map((row) => viewSchedule(row, runs.get(row.id) ?? [], now)), nextCursor: next }
+    const schedules = rows.map((row) => viewSchedule(row, runs.get(row.id) ?? [], now))
+    return { schedules: await nameSchedules(context, caller.account.id, schedules), nextCursor: next }
   },
 })

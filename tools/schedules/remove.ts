@@ -18,6 +18,8 @@ export default defineTool({
   stops: true,
   whilePaused: true,
   mcp: true,
+  // Names of contacts are stored sealed in one place only.
+  shownOnce: ['contact'],
   input: z.strictObject({ id: z.string().max(64).describe('`sch_…`') }),
   output: scheduleView,
   failures: ['not_found'],

@@ -40,6 +40,8 @@ export default defineTool({
   stops: true,
   whilePaused: true,
   mcp: true,
+  // Names of contacts are stored sealed in one place only.
+  shownOnce: ['contact'],
   input: request,
   output: scheduleView,
   failures: [

@@ -3,10 +3,11 @@ import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { payoutReferences } from '../../src/rails/banking/payout-texts.ts'
 import { recipientNames } from '../../src/rails/banking/recipients.ts'
+import { nameContacts } from '../../src/records/contacts/names.ts'
 import { documents } from '../../src/records/statements/documents.ts'
+import { plainCalendar, readPastCalendar } from '../../src/records/statements/past-calendar.ts'
 import { period } from '../../src/records/statements/period.ts'
 import { readStatement, statementView } from '../../src/records/statements/read-statement.ts'
-import { plainCalendar, readPastCalendar } from '../../src/storage/business-calendar.ts'
 
 export default defineTool({
   name: 'statements.get',
@@ -34,9 +35,15 @@ export default defineTool({
       recipientNames(context, { accountId, ids: unique(payouts.map(({ counterparty }) => counterparty)) }),
       payoutReferences(context, { accountId, ids: unique(payouts.map(({ object }) => object.id)) }),
     ])
+    const named = await nameContacts(
+      context,
+      accountId,
+      statement.movements,
+      ({ counterparty }) => counterparty,
+    )
     return {
       ...statement,
-      movements: statement.movements.map((movement) => ({
+      movements: named.map((movement) => ({
         ...movement,
         counterparty: names.get(movement.counterparty ?? '') ?? movement.counterparty,
         memo: movement.memo ?? references.get(movement.object.id) ?? null,

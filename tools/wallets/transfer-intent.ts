@@ -28,6 +28,7 @@ export default defineTool({
   proof: 'none',
   ownTransactions: true,
   mcp: false,
+  payee: 'destination',
   input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withParsedAmount),
   output: intentView,
   failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],

@@ -2,6 +2,7 @@ import { getAddress } from 'viem'
 import { z } from 'zod'
 import { findApprovalRequestedAt } from '../../src/books/approvals/approvals.ts'
 import { noteMembers } from '../../src/books/spending/spend-note.ts'
+import { untrustedTextOrNull } from '../../src/core/base/untrusted-text.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { stablecoins, toDecimal } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
@@ -35,6 +36,7 @@ import {
   transferMembers,
   withParsedAmount,
 } from '../../src/rails/wallets/transfers/transfer-members.ts'
+import { nameContact } from '../../src/records/contacts/names.ts'
 
 const NAME = 'wallets.transfer'
 
@@ -69,6 +71,7 @@ const transferResult = z.strictObject({
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
   amount: z.string().describe('Sent amount, decimal.'),
   destination: z.string().describe('EVM address of the payee.'),
+  contact: untrustedTextOrNull('Name of the contact that was named; null: none was.'),
   chain: z.string().describe('Chain by name.'),
   gasSponsored: z.literal(true).describe('The gateway pays the gas.'),
   authorization: z
@@ -100,6 +103,9 @@ export default defineTool({
   mcp: true,
   restOnly: ['signature', 'intentId', 'safeAddress'],
   rail: 'wallet-transfer',
+  // Names of contacts are stored sealed in one place only.
+  shownOnce: ['contact'],
+  payee: 'destination',
   input: transferRequest,
   output: transferResult,
   failures: [
@@ -225,9 +231,9 @@ function onSignedChain(given: Context, { chain, intentId }: z.output<typeof tran
   }
 }
 
-/** Builds the answer for a transfer, the same for every call. */
-function toAnswer(
-  context: Pick<Context, 'chain' | 'chains'>,
+/** Builds the answer for a transfer, the same for every call while its contact keeps its name. */
+async function toAnswer(
+  context: Context,
   sent: SentTransfer,
   { money, destination, chain = context.chain.name }: z.output<typeof transferRequest>,
   { decisionId, facts }: AllowedDecision<TransferFacts>,
@@ -238,6 +244,11 @@ function toAnswer(
     token: money.asset,
     amount: toDecimal(money),
     destination: getAddress(destination),
+    // A payment that named no contact does not wait for their names.
+    contact:
+      context.payee === undefined
+        ? null
+        : await nameContact(context, requireCaller(context).account.id, destination),
     chain: context.chains.resolveName(chain),
     gasSponsored: true as const,
     authorization: facts.authorized.signer,

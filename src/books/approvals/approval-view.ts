@@ -20,6 +20,14 @@ export const approvalView = z.strictObject({
     // The merchant of a card purchase named itself.
     [UNTRUSTED_TEXT_KEY]: true,
   }),
+  contact: z
+    .strictObject({
+      name: untrustedTextOrNull('Its name; null: removed.'),
+      isChanged: z.boolean().describe('True if it is another payee by now: approving pays nobody.'),
+    })
+    .nullable()
+    .optional()
+    .describe('Contact that it pays; null: none.'),
   decisionId: z
     .string()
     .nullable()

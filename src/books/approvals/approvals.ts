@@ -24,6 +24,8 @@ export interface Approval {
   /** Input of the call as its original JSON text. */
   readonly input: string
   readonly idempotencyKey: string | null
+  /** What a contact that the call named stood for, as the kernel keeps it; null: it named none. */
+  readonly payee: Json
   /** Agent's reason; null without one. */
   readonly reason: string | null
   /** Rules that the call breaks, as the owner sees them: those that an approval overrules. */
@@ -56,6 +58,7 @@ const columns = [
   'operation',
   'input',
   'idempotency_key as idempotencyKey',
+  'payee',
   'reason',
   'violations',
   'status',
@@ -95,6 +98,7 @@ export type ApprovalCall = Pick<
   | 'violations'
   | 'awaitsCaller'
 > & {
+  readonly payee?: Json
   readonly fingerprint: string
   readonly ttlSeconds: number
   readonly at: Date
@@ -138,6 +142,7 @@ export function requestApproval(
         input: call.input,
         fingerprint: call.fingerprint,
         idempotency_key: call.idempotencyKey,
+        payee: call.payee == null ? null : JSON.stringify(call.payee),
         reason: call.reason,
         violations: JSON.stringify(call.violations),
         is_asked: call.isAsked,

@@ -81,6 +81,7 @@ export function buildSpendRequest({
   approvedBy,
   scheduledFor = null,
   task = null,
+  contactId = null,
   decisionId,
   nonce,
   now,
@@ -95,6 +96,8 @@ export function buildSpendRequest({
   readonly scheduledFor?: string | null
   /** Label of what the spend is for. */
   readonly task?: string | null
+  /** Contact that the call named as its payee. */
+  readonly contactId?: string | null
   readonly decisionId: string
   readonly nonce?: SpendRequest['nonce']
   readonly now: Date
@@ -136,6 +139,7 @@ export function buildSpendRequest({
       usdMicros: String(usdMicros),
       approvalId: approvedBy,
       ...(task === null ? {} : { task }),
+      ...(contactId === null ? {} : { contact: contactId }),
       ...(scheduledFor === null ? {} : { schedule: scheduledFor }),
       ...(seller === null ? {} : { seller: toJson(seller) }),
       found: toJson(found),

@@ -26,10 +26,10 @@ export function sumSpending(movements: readonly Movement[]): Spending {
       back.set(refundOf.id, addDecimals(back.get(refundOf.id) ?? '0', usd))
   const payees = new Map<string, string>()
   const categories = new Map<string, string>()
-  for (const { object, counterparty, category, usd } of spent) {
+  for (const { object, contact, counterparty, category, usd } of spent) {
     if (usd === null) continue
     const net = takeBack(back, object.id, usd)
-    const payee = counterparty ?? ''
+    const payee = contact ?? counterparty ?? ''
     payees.set(payee, addDecimals(payees.get(payee) ?? '0', net))
     categories.set(category, addDecimals(categories.get(category) ?? '0', net))
   }

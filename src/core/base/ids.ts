@@ -41,6 +41,7 @@ export type IdPrefix =
   | 'rec'
   | 'sch'
   | 'ntf'
+  | 'con'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

@@ -37,6 +37,7 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
     decisionId,
     operation,
     input: writeJson(call.raw),
+    payee: context.payee ?? null,
     fingerprint: hashSpendCall(context, operation, call.input),
     idempotencyKey: context.idempotencyKey,
     reason: parseNote(call.input).reason,

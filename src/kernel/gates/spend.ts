@@ -5,6 +5,7 @@
 
 import { screeningBehind } from '../../../policies/aml/screening.ts'
 import { buildViolation } from '../../../policies/decision.ts'
+import type { Policy } from '../../../policies/policy.ts'
 import { findAskedApproval, findResumeApproval } from '../../books/approvals/approvals.ts'
 import { buildSpendRequest, judge, policyFacts } from '../../books/spending/build-spend-request.ts'
 import type { SpendVerdict } from '../../books/spending/reserve.ts'
@@ -16,6 +17,7 @@ import { toDecimal } from '../../core/money/money.ts'
 import { valueInUsd } from '../../providers/rates/port.ts'
 import { type Context, requireCaller } from '../context.ts'
 import { hashSpendCall, idempotencyOwner } from '../fingerprint.ts'
+import { resolveAncestors, resolvePolicy } from '../resolve-payee.ts'
 import type { Call, SpendPlan, Tool } from '../tool.ts'
 import { approvalUrl, awaitApproval, buildOwnerRejection } from './approval.ts'
 import { insufficientFunds } from './funds.ts'
@@ -252,13 +254,16 @@ async function buildRequest(
     if (spending.isSponsored === true) await takeSponsorship(context, caller, context.now)
   }
   const key = caller.kind === 'key' ? caller.key : null
+  const accountId = caller.account.id
+  const resolve = (policy: Policy | null) =>
+    resolvePolicy(context, { accountId, policy, chain: spending.chain })
   return buildSpendRequest({
     operation,
     spender: {
-      accountId: caller.account.id,
+      accountId,
       key,
-      policy: key === null ? null : parsePolicy(key),
-      ancestors: key === null ? [] : parseAncestors(key),
+      policy: key === null ? null : await resolve(parsePolicy(key)),
+      ancestors: key === null ? [] : await resolveAncestors(parseAncestors(key), resolve),
     },
     spend: spending,
     value,
@@ -266,6 +271,7 @@ async function buildRequest(
     approvedBy: context.approvedBy ?? null,
     scheduledFor: context.scheduledFor ?? null,
     task: key?.delegation?.task ?? context.task ?? null,
+    contactId: context.payee?.contactId ?? null,
     decisionId: context.newId('dec', now),
     nonce: caller.kind === 'key' ? caller.nonce : undefined,
     now,

@@ -11,7 +11,7 @@ export const payoutAssets = ['USD', 'USDC'] as const
 export type PayoutAsset = (typeof payoutAssets)[number]
 
 export const quoteMembers = {
-  recipientId: z.string().max(64).describe('`rcp_…`, from GET /api/banking/recipients.'),
+  recipientId: z.string().max(120).describe('`rcp_…`, from GET /api/banking/recipients, or `contact:NAME`.'),
   amount: decimalAmount.optional().describe('Amount including the fee, 1 to 1,000,000.'),
   recipientAmount: decimalAmount
     .optional()

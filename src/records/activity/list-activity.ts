@@ -60,6 +60,7 @@ export const activityEntry = z.strictObject({
   asset: z.string().describe('Asset by symbol.'),
   usd: z.string().nullable().describe('`amount` in USD when decided, else now; null without a rate.'),
   counterparty: untrustedTextOrNull('Name, origin, ticker or EVM address.'),
+  contact: untrustedTextOrNull('Name of the contact that it is.'),
   agentId: z.string().nullable().describe('Key that spent; null for a person.'),
   decisionId: z.string().nullable().describe('`dec_…`; null for what the account did not spend.'),
   object: z
@@ -343,6 +344,7 @@ function toEntry(row: Row, table: RateTable): ActivityEntry {
         ? null
         : toUsd(table, { asset: symbol, units: moved }, isVoid ? null : countedMicros(row)),
     counterparty: counterparty !== null && isAddress(counterparty) ? getAddress(counterparty) : counterparty,
+    contact: null,
     agentId: row.key_id,
     decisionId: row.decision_id,
     object: { kind: row.object_kind, id: row.object_id },

@@ -46,6 +46,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   byId('kyc_application', 'sealed', 'kyc'),
   byId('travel_rule', 'sealed', 'travel rule'),
   byId('payout_recipient', 'sealed', 'payout recipient'),
+  byId('contact', 'sealed', 'contact'),
   byId('payout', 'sealed', 'payout reference'),
   byId('prepared_payout', 'sealed', 'payout reference'),
   byId('deposit_review', 'sealed', 'deposit sender'),

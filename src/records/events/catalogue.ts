@@ -374,6 +374,22 @@ const groups = [
     example: { method: 'passkey' },
   },
   {
+    about: {
+      'contact.created': 'A contact was added.',
+      'contact.updated': 'A contact was changed.',
+      'contact.removed': 'A contact was removed.',
+    },
+    data: z.strictObject({
+      isReaddressed: z
+        .boolean()
+        .describe(
+          'True if its addresses or its recipient are others than before: what waits for it is refused.',
+        ),
+    }),
+    object: 'contact',
+    example: { isReaddressed: true },
+  },
+  {
     about: { 'kyc.updated': 'An identity verification was started, or its status changed.' },
     data: z.strictObject({
       level: z.enum(['basic', 'full']).describe('Level of the verification.'),

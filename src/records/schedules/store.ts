@@ -29,6 +29,8 @@ export const scheduleStatuses = ['active', 'paused', 'failing', 'ended'] as cons
 const MAX_OPEN = 100
 /** Failed runs in a row after which it stops. */
 const MAX_FAILURES = 3
+/** Reason of a run whose contact has become another payee: no later run can pay it either. */
+export const PAYEE_CHANGED = 'payee_changed'
 const HOUR_MS = 3_600_000
 /** Due times that one claim passes over as missed. */
 const MISSED_BATCH = 500
@@ -62,7 +64,10 @@ const lock: Statement = {
 /** Writes a schedule. @returns undefined when the account has as many as it may have. */
 export async function insertSchedule(
   connection: Connection,
-  row: Omit<Schedule, 'status' | 'failures' | 'price_guard'> & { readonly price_guard: string | null },
+  row: Omit<Schedule, 'status' | 'failures' | 'price_guard' | 'payee'> & {
+    readonly price_guard: string | null
+    readonly payee: string | null
+  },
 ): Promise<Schedule | undefined> {
   await callForRow(connection, lock, [row.account_id])
   const { open } = await connection.kysely
@@ -357,7 +362,8 @@ export async function endRun(
   if (ended === undefined) return undefined
   const failures = status === 'completed' ? 0 : schedule.failures + (status === 'failed' ? 1 : 0)
   const isOver = schedule.next_at === null
-  const isFailing = !isOver && schedule.status === 'active' && failures >= MAX_FAILURES
+  const isHopeless = status === 'failed' && reason === PAYEE_CHANGED
+  const isFailing = !isOver && schedule.status === 'active' && (isHopeless || failures >= MAX_FAILURES)
   return kysely
     .updateTable('schedule')
     .set({

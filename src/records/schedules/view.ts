@@ -1,6 +1,7 @@
 /** A schedule as its owner and its key see it. */
 import { z } from 'zod'
 import { parseJson } from '../../core/base/json.ts'
+import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { findDueTime } from './due-times.ts'
 import {
   dueTimeOf,
@@ -34,6 +35,7 @@ export const scheduleView = z.strictObject({
   scheduleId: z.string().describe('`sch_…`'),
   operation: z.enum(scheduledOperations).describe('Operation of each run.'),
   input: z.looseObject({}).describe('Its input.'),
+  contact: untrustedTextOrNull('Name of the contact that it pays.'),
   every: z
     .strictObject({
       unit: z.enum(['day', 'week', 'month']).describe('Unit.'),
@@ -71,6 +73,7 @@ export function viewSchedule(
     scheduleId: schedule.id,
     operation: schedule.operation,
     input: storedInput.parse(parseJson(schedule.input)),
+    contact: null,
     every: { unit: schedule.unit, interval: schedule.step, on: schedule.on_day },
     tz: schedule.tz,
     status: schedule.status,

@@ -34,12 +34,20 @@ export function signed({ direction, amount }: Pick<Movement, 'direction' | 'amou
   return direction === 'out' ? `-${amount}` : amount
 }
 
+/** Address or other name of a payee that a contact stands for; null where the title says it. */
+export function otherName({
+  contact,
+  counterparty,
+}: Pick<Movement, 'contact' | 'counterparty'>): string | null {
+  return contact === null ? null : counterparty
+}
+
 /** Payee or payer in one line of visible characters; the way of paying where there is none. */
 export function titleOf(
-  { counterparty, category }: Pick<Movement, 'counterparty' | 'category'>,
+  { contact, counterparty, category }: Pick<Movement, 'contact' | 'counterparty' | 'category'>,
   length: number,
 ): string {
-  const name = counterparty === null ? '' : visibleText(counterparty)
+  const name = visibleText(contact ?? counterparty ?? '')
   return visibleName(name === '' ? category.replaceAll('_', ' ') : name, length)
 }
 

@@ -9,8 +9,8 @@ import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { assetDecimals } from '../../core/money/money.ts'
 import { formatValue, nameValue, type Value } from '../../core/money/shares.ts'
-import type { PastCalendar } from '../../storage/business-calendar.ts'
 import type { Connection, Statement as Query } from '../../storage/database.ts'
+import type { PastCalendar } from './past-calendar.ts'
 import type { Period } from './period.ts'
 
 /** A statement of more movements is refused: a shorter period has fewer. */
@@ -26,6 +26,7 @@ export const movementView = z.strictObject({
   rate: z.string().nullable().describe('USD per unit of the asset at the time; null likewise.'),
   fee: z.string().describe('Fee in the amount.'),
   counterparty: untrustedTextOrNull('Name, origin, ticker or EVM address.'),
+  contact: untrustedTextOrNull('Name of the contact that it is.'),
   memo: untrustedTextOrNull('Purpose or reference.'),
   task: untrustedTextOrNull('Label of its task.'),
   agentId: z.string().nullable().describe('Key that spent; null for a person, and for what came in.'),
@@ -277,6 +278,7 @@ function viewMovement(row: Moved): Movement {
     rate,
     fee: formatValue({ asset, units: units < 0n ? (row.fee_units ?? 0n) : 0n }),
     counterparty: row.counterparty,
+    contact: null,
     memo: row.memo,
     task: row.task,
     agentId: row.key_id,

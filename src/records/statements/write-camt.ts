@@ -7,7 +7,15 @@ import { createHash } from 'node:crypto'
 import { create } from 'xmlbuilder2'
 import { visibleName } from '../../core/base/untrusted-text.ts'
 import { formatUnits } from '../../core/money/money.ts'
-import { type AssetLedger, peggedCurrency, signed, splitByAsset, titleOf, toUnits } from './ledgers.ts'
+import {
+  type AssetLedger,
+  otherName,
+  peggedCurrency,
+  signed,
+  splitByAsset,
+  titleOf,
+  toUnits,
+} from './ledgers.ts'
 import type { AccountStatement, Movement } from './read-statement.ts'
 import { xmlText } from './xml-text.ts'
 
@@ -78,8 +86,10 @@ function viewEntry(movement: Movement, amount: object) {
   const { id, asset, at, direction, category, object, memo, task, agentId, refundOf, transactionHash } =
     movement
   const other = { Pty: { Nm: xmlText(titleOf(movement, MAX.name)) } }
+  const payee = otherName(movement)
   const info = [
     `${object.kind} ${object.id}`,
+    payee === null ? null : `payee ${payee}`,
     task === null ? null : `task ${task}`,
     agentId === null ? null : `agent ${agentId}`,
     refundOf === null ? null : `returns ${refundOf.kind} ${refundOf.id}`,

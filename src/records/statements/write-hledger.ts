@@ -2,7 +2,7 @@
 
 import { visibleText } from '../../core/base/untrusted-text.ts'
 import { assetDecimals } from '../../core/money/money.ts'
-import { signed, splitByAsset, titleOf } from './ledgers.ts'
+import { otherName, signed, splitByAsset, titleOf } from './ledgers.ts'
 import type { AccountStatement, Movement } from './read-statement.ts'
 
 /** The other side of what moved, by its kind. What is exchanged for something else is neither income nor expense. */
@@ -70,10 +70,12 @@ function posting(account: string, amount: string): string {
 /** Tags end at a comma and lines at a line break, so that no text has either; nothing in it starts another comment. */
 function comments(movement: Movement): readonly string[] {
   const { at, object, refundOf, task, agentId, memo, usd, fee, transactionHash } = movement
+  const payee = otherName(movement)
   const tags = {
     at,
     object: `${object.kind} ${object.id}`,
     ...(refundOf === null ? {} : { refund: `${refundOf.kind} ${refundOf.id}` }),
+    ...(payee === null ? {} : { payee }),
     ...(agentId === null ? {} : { agent: agentId }),
     ...(task === null ? {} : { task }),
     ...(usd === null ? {} : { usd }),

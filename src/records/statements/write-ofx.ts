@@ -4,7 +4,7 @@
  */
 import { create } from 'xmlbuilder2'
 import { visibleName } from '../../core/base/untrusted-text.ts'
-import { peggedCurrency, signed, splitByAsset, titleOf } from './ledgers.ts'
+import { otherName, peggedCurrency, signed, splitByAsset, titleOf } from './ledgers.ts'
 import type { AccountStatement, Movement } from './read-statement.ts'
 import { xmlText } from './xml-text.ts'
 
@@ -55,6 +55,7 @@ export function writeOfx(statement: AccountStatement): string {
 function viewTransaction(movement: Movement) {
   const { at, id, asset, memo, task, object, refundOf } = movement
   const about = [
+    otherName(movement),
     memo,
     task,
     `${object.kind} ${object.id}`,

@@ -4,7 +4,7 @@ import PDFDocument from 'pdfkit'
 import { timers } from '../../core/base/timers.ts'
 import { visibleText } from '../../core/base/untrusted-text.ts'
 import { formatUnits } from '../../core/money/money.ts'
-import { type AssetLedger, splitByAsset, titleOf, toUnits } from './ledgers.ts'
+import { type AssetLedger, otherName, splitByAsset, titleOf, toUnits } from './ledgers.ts'
 import type { AccountStatement, Movement } from './read-statement.ts'
 
 /** Points. */
@@ -127,6 +127,7 @@ function writeMovement(doc: Doc, movement: Movement, y: number): void {
   cell(doc, titleOf(movement, 120), MOVED.payee, y, { size: 9, isBold: true })
   const about = [
     category.replaceAll('_', ' '),
+    otherName(movement),
     refundOf === null ? null : 'returns an earlier payment',
     task,
     memo,

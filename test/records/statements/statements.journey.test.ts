@@ -16,6 +16,10 @@ if (!hasHledger) process.stderr.write('No hledger here: its judgement of a journ
 /** Texts that are markup somewhere. */
 const LIES = '=cmd|x ; y <b>&"\u202e] a:b'
 
+/** A contact's name with the markup of every format, and the address that it stands for. */
+const LIAR = '=HYPERLINK("x") ; y | <b>&]]>,a:b'
+const PAID = `0x${'7'.repeat(40)}`
+
 describe('statements', () => {
   const origin = sharedGateway()
   const month = new Date().toISOString().slice(0, 7)
@@ -51,6 +55,10 @@ describe('statements', () => {
       const { body } = await owner.send('GET', `/api/recourse/${String(recourse.recourseId)}`)
       expect(body.status).toBe('recovered')
     }, SLOW)
+    const contact = { name: LIAR, addresses: [{ address: PAID }] }
+    expect((await owner.send('POST', '/api/contacts', contact)).status).toBe(200)
+    const transfer = { destination: PAID, amount: '2.25', token: 'USDC', signature: 'sandbox' }
+    expect((await owner.send('POST', '/api/wallets/transfer', transfer)).status).toBe(200)
     const { body: recipient } = await owner.send('POST', '/api/banking/recipients', {
       currency: 'EUR',
       name: 'Emmy Noether',
@@ -61,7 +69,7 @@ describe('statements', () => {
     expect((await owner.send('POST', '/api/banking/payouts', payout)).status).toBe(200)
     await vi.waitFor(async () => {
       const categories = (await readJson()).movements.map(({ category }) => category)
-      expect(categories).toEqual(expect.arrayContaining(['payout', 'card', 'x402', 'deposit']))
+      expect(categories).toEqual(expect.arrayContaining(['payout', 'card', 'x402', 'deposit', 'transfer']))
     }, SLOW)
   }, 180_000)
 
@@ -164,6 +172,29 @@ describe('statements', () => {
     const csv = await (await read('text/csv')).response.text()
     expect(csv).not.toMatch(/(^|,)"?[=+@-]cmd/m)
     expect(csv.split('\r\n')[0]).toContain('refundOf.id')
+  })
+
+  it('name contacts, whose names are text in every format', async () => {
+    const { movements } = await readJson()
+    expect(movements.find(({ category }) => category === 'transfer')).toMatchObject({
+      counterparty: PAID,
+      contact: LIAR,
+    })
+    const text = async (accept: string) => (await read(accept)).response.text()
+    const csv = await text('text/csv')
+    expect(csv).toContain('HYPERLINK')
+    expect(csv).not.toMatch(/(^|,)"?=HYPERLINK/m)
+    for (const type of ['application/xml', 'application/x-ofx']) {
+      const written = await text(type)
+      expect(written).toContain('HYPERLINK')
+      expect(written).toContain(PAID)
+      expect(written).not.toContain('<b>')
+      expect(() => create(written)).not.toThrow()
+    }
+    const journal = await text('text/x-hledger')
+    const line = journal.split('\n').find((one) => one.includes('HYPERLINK'))
+    expect(line?.replace(/^\S+ \* \([^)]*\) /, '')).not.toMatch(/[;|]/)
+    expect(journal).toContain(`payee:${PAID}`)
   })
 
   it('are written as PDF', async () => {

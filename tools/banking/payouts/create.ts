@@ -119,6 +119,7 @@ export default defineTool({
   mcp: true,
   restOnly: ['intentId', 'signature'],
   rail: 'bank-payout',
+  payee: 'recipientId',
   input: payoutRequest,
   output: payoutView,
   failures: [

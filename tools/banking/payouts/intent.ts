@@ -31,6 +31,7 @@ export default defineTool({
   proof: 'step-up',
   ownTransactions: true,
   rail: 'bank-payout',
+  payee: 'recipientId',
   input: z
     .strictObject({
       ...payoutMembers,

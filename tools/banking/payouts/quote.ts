@@ -21,6 +21,7 @@ export default defineTool({
   ownTransactions: true,
   mcp: true,
   rail: 'bank-payout',
+  payee: 'recipientId',
   input: z
     .strictObject({
       ...quoteMembers,

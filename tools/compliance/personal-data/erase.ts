@@ -8,6 +8,7 @@ import { eraseTravelRules } from '../../../src/people/compliance/store.ts'
 import { eraseRecipients } from '../../../src/rails/banking/recipients.ts'
 import { erasePurchases } from '../../../src/rails/buying/store.ts'
 import { eraseBrokerageApplication } from '../../../src/rails/investing/brokerage-store.ts'
+import { eraseContacts } from '../../../src/records/contacts/store.ts'
 import { eraseMessages } from '../../../src/records/notifications/messages.ts'
 import { eraseSubscriptions } from '../../../src/records/notifications/subscriptions.ts'
 
@@ -15,7 +16,7 @@ export default defineTool({
   name: 'compliance.personal_data.erase',
   title: 'Erase personal data',
   summary:
-    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay.',
+    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, contacts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay.',
   description: 'It cannot be undone, and needs a fresh second factor.',
   route: 'DELETE /api/compliance/personal-data',
   who: 'person',
@@ -34,6 +35,7 @@ export default defineTool({
     await eraseTravelRules(database, { accountId, at: now })
     await erasePurchases(database, accountId)
     await eraseRecipients(database, accountId)
+    await eraseContacts(database, accountId)
     await eraseNotes(database, accountId)
     await eraseSubscriptions(database, accountId)
     await eraseMessages(database, accountId)

@@ -3,6 +3,7 @@ import { Failure } from '../../../src/core/failures/failure.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { findOwnTransfer, transferView } from '../../../src/rails/wallets/transfers/transfer-history.ts'
+import { nameContact } from '../../../src/records/contacts/names.ts'
 
 export default defineTool({
   name: 'wallets.transfers.get',
@@ -23,6 +24,6 @@ export default defineTool({
     const own = { accountId: requireCaller(context).account.id, id }
     const transfer = await findOwnTransfer(context.database, own)
     if (transfer === undefined) throw new Failure('not_found', 'You have no such transfer.')
-    return transfer
+    return { ...transfer, contact: await nameContact(context, own.accountId, transfer.destination) }
   },
 })

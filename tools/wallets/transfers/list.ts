@@ -8,7 +8,8 @@ import {
   transferPage,
   transferStates,
 } from '../../../src/rails/wallets/transfers/transfer-history.ts'
-import { evmAddress } from '../../../src/rails/wallets/transfers/transfer-members.ts'
+import { payeeAddress } from '../../../src/rails/wallets/transfers/transfer-members.ts'
+import { nameContacts } from '../../../src/records/contacts/names.ts'
 
 /** A time that can contain transfers. */
 const moment = z.iso.datetime().refine((text) => text >= '1970', 'must not be before 1970')
@@ -24,19 +25,24 @@ export default defineTool({
   effect: 'read',
   mcp: true,
   csv: 'transfers',
+  payee: 'destination',
   input: z.strictObject({
     ...pageMembers,
     state: z.enum(transferStates).optional().describe('Its state.'),
     asset: z.enum(stablecoins).optional().describe('Its token.'),
-    destination: evmAddress.optional().describe('Payee.'),
+    destination: payeeAddress.optional().describe('Payee.'),
     from: moment.optional().describe('ISO 8601 UTC, inclusive.'),
     to: moment.optional().describe('Exclusive.'),
   }),
   output: transferPage,
   failures: [],
   example: { state: 'confirmed', asset: 'USDC' },
-  run: ({ database, ...context }, input) => {
+  run: async (context, input) => {
     const accountId = requireCaller(context).account.id
-    return listTransfers(database, { accountId, filter: input, page: toPage(input) })
+    const page = await listTransfers(context.database, { accountId, filter: input, page: toPage(input) })
+    return {
+      ...page,
+      transfers: await nameContacts(context, accountId, page.transfers, ({ destination }) => destination),
+    }
   },
 })

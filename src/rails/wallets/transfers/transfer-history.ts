@@ -23,6 +23,7 @@ export const transferView = z.strictObject({
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
   amount: z.string().describe('Amount as a decimal string of the token.'),
   destination: z.string().describe('EVM address of the payee.'),
+  contact: untrustedTextOrNull('Name of the contact that the payee is.'),
   chain: z.string().describe('Chain by name.'),
   transactionHash: z.string().nullable().describe('Hash of the transaction; null before it was broadcast.'),
   authorization: z
@@ -168,6 +169,7 @@ function viewTransfer(row: Row, memos: ReadonlyMap<string, string>): TransferVie
     token,
     amount: toDecimal({ asset: token, units: row.units }),
     destination: getAddress(toAddress(row.destination)),
+    contact: null,
     chain: row.chain,
     transactionHash: row.transaction_hash,
     authorization: row.signer,

@@ -1,6 +1,7 @@
 /** Members shared by transfer requests and transfer intents. */
 import { isAddress, zeroAddress } from 'viem'
 import { z } from 'zod'
+import { readContactName } from '../../../../policies/contact-names.ts'
 import { chainInput } from '../../../core/money/chains.ts'
 import {
   amountMismatch,
@@ -17,24 +18,42 @@ import type { Address } from '../../../providers/chain/port.ts'
 const CHECKSUM_HINT =
   'The address is mistyped or was changed. Ask the payee for it again and send it as given: never change its letters or their case.'
 
+const WRONG_CHECKSUM =
+  'has a wrong EIP-55 checksum: at least one character, or the case of a letter, is not as the payee wrote it'
+
 /** An EVM address. In mixed case it carries a checksum, which must be right. @see https://eips.ethereum.org/EIPS/eip-55 */
 export const evmAddress = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be an EVM address: 0x and 40 hex digits', abort: true })
   .refine((text) => text !== zeroAddress, { error: 'must not be the zero address', abort: true })
   .refine((text): text is Address => isAddress(text), {
-    error:
-      'has a wrong EIP-55 checksum: at least one character, or the case of a letter, is not as the payee wrote it',
+    error: WRONG_CHECKSUM,
     params: { hint: CHECKSUM_HINT },
   })
   .meta({ id: 'EvmAddress' })
+
+/** An EVM address. A caller may send `contact:NAME`, which is an address before it is decoded, unless nothing resolved it. */
+export const payeeAddress = z
+  .string()
+  .max(120)
+  .regex(/^(0x[0-9a-fA-F]{40}|contact:.+)$/, {
+    error: 'must be an EVM address: 0x and 40 hex digits, or contact:NAME',
+    abort: true,
+  })
+  .refine((text) => readContactName(text) === null, { error: 'names no contact here', abort: true })
+  .refine((text) => text !== zeroAddress, { error: 'must not be the zero address', abort: true })
+  .refine((text): text is Address => isAddress(text), {
+    error: WRONG_CHECKSUM,
+    params: { hint: CHECKSUM_HINT },
+  })
+  .meta({ id: 'Payee' })
 
 /** Spec 2.4 without the signature. */
 export const transferMembers = {
   safeAddress: evmAddress
     .optional()
     .describe('Paying wallet. Default: the account’s own wallet, which is the only accepted value.'),
-  destination: evmAddress.describe('EVM address of the payee.'),
+  destination: payeeAddress.describe('EVM address of the payee, or `contact:NAME`.'),
   amount: decimalAmount.describe('Decimal of the token, at most 6 fraction digits.'),
   token: z.enum(stablecoins).default('USDC').describe('Stablecoin by symbol.'),
   chain: chainInput.optional().describe('Default: the first of this deployment.'),

@@ -200,10 +200,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 450 KB, and 76 KB compressed', () => {
+  it('has at most 461 KB, and 78 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(450_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(76_000)
+    expect(text.length).toBeLessThan(461_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(78_000)
   })
 
   it('describes each operation beyond its summary', () => {

@@ -27,6 +27,7 @@ export const guideGroups = [
     [
       ['purchases', 'Buying'],
       ['recourse', 'Money back'],
+      ['contacts', 'Contacts'],
       ['schedules', 'Schedules'],
       ['statements', 'Statements'],
       ['selling', 'Selling by x402'],
