@@ -1,7 +1,7 @@
 /**
  * Money back in a storm: purchases from the sandbox's sellers, most of whom lie, over gateways that are killed and started again. What can
  * be recovered is back without a person, what was delivered is not taken back without the owner, and the books are the chain's.
- * STORM_PURCHASES and STORM_CLIENTS set the size; the figures are printed.
+ * STORM_PURCHASES and STORM_CLIENTS set the size, STORM_SECONDS when nothing more is bought; the figures are printed.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -20,6 +20,7 @@ import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
 
 const PURCHASES = Number(process.env.STORM_PURCHASES ?? 60)
+const BUYING_MS = Number(process.env.STORM_SECONDS ?? 600) * 1_000
 const GATEWAYS = 3
 const CLIENTS = Number(process.env.STORM_CLIENTS ?? 8)
 const KILL_MS = 2_000
@@ -141,8 +142,11 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of recourse
     let next = 0
     let withoutYes = 0
     let unbought = 0
+    let purchases = 0
+    const until = performance.now() + BUYING_MS
     const client = async () => {
-      for (let number = next++; number < PURCHASES; number = next++) {
+      for (let number = next++; number < PURCHASES && performance.now() < until; number = next++) {
+        purchases += 1
         const seller = SELLERS[number % SELLERS.length] ?? 'refunds'
         const url = `${gateways[0]?.origin}/sandbox/sellers/${seller}`
         const bought = await call(
@@ -192,7 +196,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of recourse
       if (end?.status === 'recovered') recovered += 1
     }
     process.stdout.write(
-      `${JSON.stringify({ purchases: PURCHASES, unbought, kills, recourse: asked.length, recoverable, recovered, ends })}\n`,
+      `${JSON.stringify({ purchases, unbought, kills, recourse: asked.length, recoverable, recovered, ends })}\n`,
     )
     expect(withoutYes).toBe(0)
     expect(recoverable).toBeGreaterThan(0)
