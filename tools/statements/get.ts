@@ -4,9 +4,9 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { payoutReferences } from '../../src/rails/banking/payout-texts.ts'
 import { recipientNames } from '../../src/rails/banking/recipients.ts'
 import { documents } from '../../src/records/statements/documents.ts'
+import { plainCalendar, readPastCalendar } from '../../src/records/statements/past-calendar.ts'
 import { period } from '../../src/records/statements/period.ts'
 import { readStatement, statementView } from '../../src/records/statements/read-statement.ts'
-import { plainCalendar, readPastCalendar } from '../../src/storage/business-calendar.ts'
 
 export default defineTool({
   name: 'statements.get',

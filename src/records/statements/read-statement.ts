@@ -9,8 +9,8 @@ import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { assetDecimals } from '../../core/money/money.ts'
 import { formatValue, nameValue, type Value } from '../../core/money/shares.ts'
-import type { PastCalendar } from '../../storage/business-calendar.ts'
 import type { Connection, Statement as Query } from '../../storage/database.ts'
+import type { PastCalendar } from './past-calendar.ts'
 import type { Period } from './period.ts'
 
 /** A statement of more movements is refused: a shorter period has fewer. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createPastCalendar, plainCalendar } from '../../src/storage/business-calendar.ts'
+import { createPastCalendar, plainCalendar } from '../../../src/records/statements/past-calendar.ts'
 
 const at = (text: string) => new Date(`2026-11-${text}Z`)
 const HOUR_MS = 3_600_000
