@@ -43,7 +43,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     return admin
   }
 
-  it('lists every credential of the account, pauses its keys until the owner resumes them, and disables webhooks', async () => {
+  it('lists every credential of the account, pauses its keys until the owner resumes them, disables webhooks and removes channels', async () => {
     const mailbox = newMailbox('grace')
     const owner = await signInByEmail(gateway().origin, mailbox)
     const agent = await newAgent()
@@ -59,6 +59,10 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
       url: 'http://127.0.0.1:9/',
     })
     expect(endpoint.status).toBe('active')
+    const webhookUrl = 'http://127.0.0.1:9/services/T/B/x'
+    expect(
+      (await owner.send('POST', '/api/notifications/channels', { type: 'slack', webhookUrl })).status,
+    ).toBe(200)
     const device = newAuthenticator(`http://localhost:${new URL(gateway().origin).port}`)
     const { body: registration } = await owner.send('POST', '/api/auth/webauthn', { action: 'register' })
     const made = device.create(registration.publicKey)
@@ -87,6 +91,7 @@ overSharedAndPostgres('recovery', ({ gateway }) => {
     expect(await readStatus()).toBe('paused')
     const { body: receiver } = await again.send('GET', `/api/webhook-endpoints/${String(endpoint.id)}`)
     expect(receiver.status).toBe('disabled')
+    expect((await again.send('GET', '/api/notifications/channels')).body.channels).toEqual([])
     const resume = await again.send('PATCH', `/api/developer/keys/${String(key.id)}`, { status: 'active' })
     expect([resume.status, await readStatus()]).toEqual([200, 'active'])
   })

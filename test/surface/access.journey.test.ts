@@ -596,7 +596,7 @@ describe('another account’s object', () => {
         !route.includes('/registrations/') &&
         !route.includes('/devices/') &&
         // It takes a seller on a chain: test/rails/buying/channels.journey.test.ts.
-        !route.includes('/channels/') &&
+        !route.includes('/api/channels/') &&
         // It names a period, not an object.
         !route.includes('/statements/') &&
         (who === 'person' || who === 'account') &&

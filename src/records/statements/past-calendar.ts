@@ -1,6 +1,7 @@
-/** The calendar of the past: what it showed at each moment of the clock. The sandbox's is set ahead; production's never is. */
+/** The sandbox's calendar of the past: the ledger has the clock's times, and statements show the calendar's. */
 import type { Connection } from '../../storage/database.ts'
 
+/** What the calendar showed at each moment of the clock. */
 export interface PastCalendar {
   readonly onCalendar: (at: Date) => Date
   /** First moment of the clock at which the calendar showed this time or a later one. */

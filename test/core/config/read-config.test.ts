@@ -100,6 +100,7 @@ describe('the configuration', () => {
       guests: true,
       smtp: null,
       twilio: null,
+      telegramUrl: 'https://api.telegram.org',
       identityProviders: ['google', 'apple'].map((name) => ({
         name,
         issuer: null,

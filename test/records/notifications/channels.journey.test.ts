@@ -176,7 +176,43 @@ overBothEngines('channels', env, ({ gateway }) => {
       problem: 'no_service',
       failingSince: expect.any(String),
     })
+    await owner.send('DELETE', `/api/notifications/channels/${String(gone.body.id)}`)
   }, 150_000)
+
+  it('put what waited together into one message, each with its own page', async () => {
+    const owner = await newGuest(origin())
+    expect((await addSlack(owner)).status).toBe(200)
+    const key = await newKey(owner)
+    services.slack.troubles.push({ status: 503 })
+    const ids: string[] = []
+    for (const amount of ['21', '22', '23', '24', '25']) ids.push(String((await key.pay(amount)).approvalId))
+    await expect.poll(() => services.slack.received.length, SLOW).toBeGreaterThan(0)
+    await expect
+      .poll(async () => (await inbox(owner)).map(({ status }) => status), SLOW)
+      .toEqual(ids.map(() => 'sent'))
+    const links = services.slack.received.flatMap((message) => markedTexts(message)).join(' ')
+    for (const id of ids) expect(links.split(id)).toHaveLength(2)
+    expect(services.slack.received.length).toBeLessThan(ids.length)
+    expect(services.slack.refused).toEqual(['service_error'])
+    expect(services.slack.received.map((message) => plainTexts(message)[0])).toContainEqual(
+      expect.stringMatching(/^\d things need your attention$/),
+    )
+  }, 60_000)
+
+  it('tell of a lock, and of nothing else while the account is locked', async () => {
+    const owner = await newGuest(origin())
+    expect((await addSlack(owner)).status).toBe(200)
+    services.slack.troubles.push({ status: 503 })
+    await (await newKey(owner)).pay('26')
+    await expect.poll(() => services.slack.attempts.length, SLOW).toBe(1)
+    expect((await owner.send('POST', '/api/security/lock', {})).status).toBe(200)
+    await expect.poll(() => services.slack.received.length, SLOW).toBe(1)
+    const [message] = services.slack.received
+    expect(message === undefined ? [] : plainTexts(message)).toEqual([
+      'Your Bursar account was locked',
+      expect.stringContaining('by a signed-in person'),
+    ])
+  }, 60_000)
 
   it('write what strangers wrote as text: no mention, link, markup or header', async () => {
     const mailbox = newMailbox('ada')
