@@ -56,17 +56,26 @@ async function readKeys(filter: { readonly status?: 'revoked' }): Promise<Keys> 
   return { keys, isWhole: true }
 }
 
+/** Names for payees. */
+export const contacts = resource(() => bursar.contacts.list({}), ['contact.', 'transfer.', 'payout.'])
+
 /** Payments that are made again and again. More than these have mostly ended. */
-export const schedules = resource(() => bursar.schedules.list({ limit: 100 }), ['schedule.', 'key.'])
+export const schedules = resource(
+  () => bursar.schedules.list({ limit: 100 }),
+  ['schedule.', 'key.', 'contact.'],
+)
 
 /** The newest entries; the activity page reads its own pages. */
-export const latestActivity = resource(() => bursar.activity.list({ limit: 8 }), [...moves, 'decision.'])
+export const latestActivity = resource(
+  () => bursar.activity.list({ limit: 8 }),
+  [...moves, 'decision.', 'contact.'],
+)
 
 export const agentById = resourceById((id) => bursar.agents.keys.get({ id }), spends)
 /** An agent with all keys below it. */
 export const treeById = resourceById((id) => bursar.agents.keys.tree({ id }), spends)
 export const usageById = resourceById((id) => bursar.agents.keys.usage({ id }), spends)
-export const approvalById = resourceById((id) => bursar.approvals.get({ id }), ['approval.'])
+export const approvalById = resourceById((id) => bursar.approvals.get({ id }), ['approval.', 'contact.'])
 /** The newest decisions on a key's spends. */
 export const decisionsById = resourceById(
   (keyId) => bursar.agents.decisions({ keyId, limit: 100 }),

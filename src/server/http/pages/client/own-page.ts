@@ -12,6 +12,7 @@ const PATHS = [
   'accounts(?:/send)?',
   'invest',
   'compliance',
+  'contacts',
   'schedules',
   'security',
   'developers',
