@@ -71,6 +71,9 @@ export const latestActivity = resource(
   [...moves, 'decision.', 'contact.'],
 )
 
+/** What moved in a month. It is read anew when it is asked for, not after each payment: it may be long. */
+export const statementById = resourceById((period) => bursar.statements.get({ period }))
+
 export const agentById = resourceById((id) => bursar.agents.keys.get({ id }), spends)
 /** An agent with all keys below it. */
 export const treeById = resourceById((id) => bursar.agents.keys.tree({ id }), spends)

@@ -12,6 +12,7 @@ import { isOneColumn } from '../components/media.ts'
 import { Empty, Failed, SkeletonRows } from '../components/messages.tsx'
 import { Columns, Panel, PanelLink, useTitle } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
+import { LowBudgets, SpendingPanel } from '../components/spending.tsx'
 import { EntryRow } from '../components/statement.tsx'
 import { deployment } from '../data/account.ts'
 import { now } from '../data/clock.ts'
@@ -44,12 +45,14 @@ export function HomePage() {
           {isOneColumn.value && <WaitingPanel />}
           <FirstRun />
           <AgentsPanel />
+          <SpendingPanel />
           <ActivityPanel />
         </>
       }
       side={
         <>
           {!isOneColumn.value && <WaitingPanel />}
+          <LowBudgets />
           <Balances />
         </>
       }

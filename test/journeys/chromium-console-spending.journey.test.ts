@@ -1,0 +1,88 @@
+/** Home in a real browser: what all agents spent, by payee and category, and the budgets that run out soon. */
+import { mkdirSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findBarriers } from './accessibility.ts'
+import { findChromium, giveSession, newVisit, openBrowser } from './chromium.ts'
+import { type Gateway, startGateway } from './gateway.ts'
+import { newGuest, type Person, requestJson } from './people.ts'
+
+const executable = findChromium()
+/** Folder for pictures of the page; absent: none are taken. */
+const shots = process.env.SHOTS
+
+describe.skipIf(executable === undefined)('spending on Home in Chromium', () => {
+  let gateway: Gateway
+  let browser: Browser
+  let owner: Person
+  let page: Page
+  beforeAll(async () => {
+    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '10000/60' })
+    browser = await openBrowser()
+    owner = await newGuest(gateway.origin)
+    const site = gateway.origin.replace('127.0.0.1', 'localhost')
+    page = (await newVisit(browser, site)).page
+    await giveSession(page.context(), site, owner.token)
+  }, 180_000)
+  afterAll(async () => {
+    await browser?.close()
+    await gateway?.stop()
+  })
+
+  const picture = async (name: string) => {
+    if (shots === undefined) return
+    mkdirSync(shots, { recursive: true })
+    for (const [width, height] of [
+      [1280, 900],
+      [390, 844],
+    ] as const)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.setViewportSize({ width, height })
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+        await page.waitForTimeout(400)
+        await page.screenshot({ path: `${shots}/${name}-${width}-${colorScheme}.png`, fullPage: true })
+      }
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await page.emulateMedia({ colorScheme: 'light' })
+  }
+
+  it('is summed up by payee and category, and tells which budget runs out', async () => {
+    const address = `0x${'1'.repeat(40)}`
+    await owner.send('POST', '/api/contacts', { name: 'Alice Cooper', addresses: [{ address }] })
+    const { body: key } = await owner.send('POST', '/api/developer/keys', {
+      name: 'Payer',
+      scopes: ['wallets:transfer'],
+      policy: {
+        perTransaction: { max: '10' },
+        dailyBudget: { max: '10' },
+        categories: { allow: ['transfer'] },
+      },
+    })
+    const pay = async (destination: string, amount: string) => {
+      const { status } = await requestJson(gateway.origin, 'POST', '/api/wallets/transfer', {
+        body: { destination, amount, token: 'USDC' },
+        headers: { authorization: `Bearer ${String(key.key)}` },
+      })
+      expect(status).toBe(200)
+    }
+    await page.goto('/')
+    const spent = page.getByRole('region', { name: 'What agents spent' })
+    await spent.getByText('Nothing yet').waitFor()
+    await pay('contact:Alice Cooper', '6.50')
+    await pay(`0x${'2'.repeat(40)}`, '2')
+    await page.reload()
+    await spent.getByText('$8.50').first().waitFor()
+    await spent.getByText('Alice Cooper').waitFor()
+    await spent.getByText('Transfers').waitFor()
+    const low = page.getByRole('region', { name: 'Running out' })
+    await low.getByText('$1.50 left today').waitFor()
+    await low.getByText('85 % used').waitFor()
+    await picture('home')
+    expect(await findBarriers(page, 'light')).toEqual([])
+    await spent.getByRole('button', { name: 'Last month' }).click()
+    await spent.getByText('Nothing yet').waitFor()
+    await page.route('**/api/statements/**', (route) => route.abort())
+    await page.reload()
+    await spent.getByText('What agents spent did not load').waitFor()
+  }, 120_000)
+})
