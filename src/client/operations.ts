@@ -1990,7 +1990,15 @@ export type Contact = {
   /** Where it is paid. */
   addresses: {
     /** Chain by name; null: any. */
-    chain: string | null
+    chain:
+      | 'base-sepolia'
+      | 'arbitrum-sepolia'
+      | 'base'
+      | 'arbitrum'
+      | 'optimism'
+      | 'polygon'
+      | 'ethereum'
+      | null
     /** EVM address. */
     address: string
   }[]

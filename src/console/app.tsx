@@ -32,6 +32,7 @@ const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/compliance', later(async () => (await import('./pages/compliance.tsx')).CompliancePage)],
   ['/developers', later(async () => (await import('./pages/developers.tsx')).DevelopersPage)],
   ['/operator', later(async () => (await import('./pages/operator.tsx')).OperatorPage)],
+  ['/contacts', later(async () => (await import('./pages/contacts.tsx')).ContactsPage)],
   ['/schedules', later(async () => (await import('./pages/schedules.tsx')).SchedulesPage)],
   ['/messages', later(async () => (await import('./pages/messages.tsx')).MessagesPage)],
   ['/invest', later(async () => (await import('./pages/invest.tsx')).InvestPage)],

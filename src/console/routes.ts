@@ -18,6 +18,7 @@ export const routes: readonly Route[] = [
   { path: '/accounts', name: 'Accounts', icon: 'bank', group: 'money' },
   { path: '/cards', name: 'Cards', icon: 'card', group: 'money' },
   { path: '/invest', name: 'Invest', icon: 'invest', group: 'money' },
+  { path: '/contacts', name: 'Contacts', icon: 'contacts', group: 'money' },
   { path: '/schedules', name: 'Schedules', icon: 'clock', group: 'money' },
   { path: '/compliance', name: 'Compliance', icon: 'person', group: 'settings' },
   { path: '/messages', name: 'Messages', icon: 'bell', group: 'settings' },

@@ -2,11 +2,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { FullAddress } from '../components/call.tsx'
 import { Chip, type ChipKind } from '../components/marks.tsx'
-import { Quote } from '../components/quote.tsx'
+import { Quote, Untrusted } from '../components/quote.tsx'
 import { useNow } from '../components/use-now.ts'
 import { describeCall, writeCallSentence } from '../words/calls.ts'
 import { formatDecimal } from '../words/money.ts'
-import { plainText } from '../words/plain-text.ts'
+import { plainText, shortText } from '../words/plain-text.ts'
 import { capital } from '../words/policy.ts'
 import { formatLeft } from '../words/time.ts'
 import { given, type Members, outcome, readAgain } from './host.ts'
@@ -63,6 +63,7 @@ export function ApprovalPanel({
   const input = record(shown.input ?? asked.input)
   const reason = text(shown, 'reason') ?? text(asked, 'reason')
   const expiresAt = text(shown, 'expiresAt')
+  const contact = record(shown.contact)
   const [words, kind] = ends[status] ?? [plainText(status), 'plain' as const]
   return (
     <View>
@@ -70,7 +71,10 @@ export function ApprovalPanel({
         <Chip kind={kind}>{words}</Chip>
         {isPending && expiresAt !== null && <span class="small faint num">{formatLeft(expiresAt, now)}</span>}
       </div>
-      {operation !== null && <Asked operation={operation} input={input} />}
+      {operation !== null && <Asked operation={operation} input={input} contact={text(contact, 'name')} />}
+      {contact.isChanged === true && (
+        <p class="small wrap">This contact has another address by now. Nobody would be paid.</p>
+      )}
       <BrokenRules members={shown} />
       {reason !== null && <Quote by="The agent’s own words">{plainText(reason)}</Quote>}
       <Ending status={status} shown={shown} path={`/approvals/${encodeURIComponent(id)}`} />
@@ -78,7 +82,16 @@ export function ApprovalPanel({
   )
 }
 
-function Asked({ operation, input }: { readonly operation: string; readonly input: Members }) {
+function Asked({
+  operation,
+  input,
+  contact,
+}: {
+  readonly operation: string
+  readonly input: Members
+  /** Name of the contact that would be paid. */
+  readonly contact: string | null
+}) {
   const facts = describeCall(operation, input)
   const { verb, amount, asset, party, preposition } = facts
   return (
@@ -93,6 +106,11 @@ function Asked({ operation, input }: { readonly operation: string; readonly inpu
       {party !== null && (
         <div>
           <span class="small soft">{preposition} </span>
+          {contact !== null && (
+            <b>
+              <Untrusted>{shortText(contact)}</Untrusted>
+            </b>
+          )}
           <FullAddress address={party} />
         </div>
       )}

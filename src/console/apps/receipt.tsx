@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact'
 import { FullAddress } from '../components/call.tsx'
 import { Icon } from '../components/icon.tsx'
-import { Quote } from '../components/quote.tsx'
+import { Quote, Untrusted } from '../components/quote.tsx'
 import { describeCall } from '../words/calls.ts'
 import { formatDecimal, formatUsd } from '../words/money.ts'
 import { nameChain } from '../words/names.ts'
-import { plainText } from '../words/plain-text.ts'
+import { plainText, shortText } from '../words/plain-text.ts'
 import { formatMoment } from '../words/time.ts'
 import { ApprovalPanel } from './approval.tsx'
 import { given, type Members, outcome } from './host.ts'
@@ -88,7 +88,7 @@ const address = (value: string | null) => (value === null ? null : <FullAddress 
 
 function Sent({ answer }: { readonly answer: Members }) {
   const isDone = text(answer, 'status') === 'confirmed'
-  const chain = text(answer, 'chain')
+  const [chain, contact] = [text(answer, 'chain'), text(answer, 'contact')]
   return (
     <Paid
       words={isDone ? 'Sent' : 'Sent, not yet confirmed'}
@@ -97,6 +97,10 @@ function Sent({ answer }: { readonly answer: Members }) {
       asset={text(answer, 'token')}
       facts={[
         { name: 'To', value: address(text(answer, 'destination')) },
+        {
+          name: 'Contact',
+          value: contact === null ? null : <Untrusted>{shortText(contact)}</Untrusted>,
+        },
         { name: 'Chain', value: chain === null ? null : nameChain(chain) },
         { name: 'Transaction', value: mono(text(answer, 'transactionHash')) },
         { name: 'Transfer', value: mono(text(answer, 'transferId')) },

@@ -24,7 +24,14 @@ export function FullAddress({ address }: { readonly address: string }) {
 }
 
 /** `Send 3.50 USDC to 0x0000…dEaD`, with the amount standing out and the payee isolated. */
-export function CallLine({ facts }: { readonly facts: CallFacts }) {
+export function CallLine({
+  facts,
+  contact = null,
+}: {
+  readonly facts: CallFacts
+  /** Name of the contact that is paid. */
+  readonly contact?: string | null
+}) {
   const { verb, amount, asset, preposition, party } = facts
   return (
     <>
@@ -41,6 +48,13 @@ export function CallLine({ facts }: { readonly facts: CallFacts }) {
         <>
           {' '}
           {preposition}{' '}
+          {contact !== null && (
+            <>
+              <b>
+                <Untrusted>{shortText(contact)}</Untrusted>
+              </b>{' '}
+            </>
+          )}
           <span class={isAddress(party) ? 'mono small' : undefined}>
             <Untrusted>{shortText(shortAddress(party))}</Untrusted>
           </span>

@@ -105,13 +105,18 @@ function Rules({ decision }: { readonly decision: Decision }) {
 }
 
 function ReceiptFacts({ entry, agent, decision }: Shown & { readonly decision: Decision | null }) {
-  const { counterparty, transactionHash, agentId, memo, object, refundOf } = entry
+  const { contact, counterparty, transactionHash, agentId, memo, object, refundOf } = entry
   const amount = shownAmount(entry)
   return (
     <div class="stack">
       <h3>Receipt</h3>
       <dl class="facts">
         <Fact name="When">{formatMoment(entry.at)}</Fact>
+        {contact !== null && (
+          <Fact name="Contact">
+            <Untrusted>{contact}</Untrusted>
+          </Fact>
+        )}
         {counterparty !== null && (
           <Fact name={entry.direction === 'in' ? 'From' : 'To'}>
             <Untrusted>{counterparty}</Untrusted>

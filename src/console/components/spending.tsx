@@ -1,134 +1,123 @@
-/** Where the agents' money went this month, and which budgets run out soon. */
+/** What all agents spent in a month, and the budgets that run out soon. */
+import { useEffect, useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { now } from '../data/clock.ts'
-import { agents, statementOfMonth } from '../data/money.ts'
+import { agents, ownerCap, statementById } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { findShare, formatUsd } from '../words/money.ts'
-import { count, namePayee } from '../words/names.ts'
+import { formatUsd } from '../words/money.ts'
+import { count } from '../words/names.ts'
 import { shortText } from '../words/plain-text.ts'
-import { nameCategory } from '../words/policy.ts'
-import { findLowBudgets, type Part, type Spending, sumSpending } from '../words/spending.ts'
-import { BudgetBurn } from './burn.tsx'
-import { Failed, SkeletonRows } from './messages.tsx'
-import { Panel, PanelLink } from './panel.tsx'
+import { findLowBudgets, type LowBudget, nameMonth, type Share, sumSpending } from '../words/spending.ts'
+import { formatWhen } from '../words/time.ts'
+import { HBars } from './charts.tsx'
+import { Segments } from './controls.tsx'
+import { Empty, Failed, SkeletonRows } from './messages.tsx'
+import { Panel } from './panel.tsx'
 import { Untrusted } from './quote.tsx'
 
-const PAYEES = 5
-const COLORS = 6
+const months = [
+  ['0', 'This month'],
+  ['1', 'Last month'],
+] as const
 
-/** Absent until an agent has spent something this month. */
+/** By payee and by category; absent until there is an agent. */
 export function SpendingPanel() {
-  const source = statementOfMonth(now().toISOString().slice(0, 7))
-  const state = useResource(source)
-  const month = now().toLocaleDateString(undefined, { month: 'long', timeZone: 'UTC' })
-  const title = `Spent by agents in ${month}`
-  if (state.status === 'failed')
-    return (
-      <Panel title={title}>
-        <Failed subject="What they spent" error={state.error} retry={source.reload} />
-      </Panel>
-    )
-  if (state.status === 'loading')
-    return (
-      <Panel title={title}>
-        <SkeletonRows rows={3} />
-      </Panel>
-    )
-  const spending = sumSpending(state.value.movements)
-  if (spending.payments === 0) return null
-  const { unpriced } = spending
+  const keys = loadedValue(useResource(agents))?.keys ?? []
+  return keys.length === 0 ? null : <Spent />
+}
+
+function Spent() {
+  const [before, choose] = useState<'0' | '1'>('0')
+  const resource = statementById(nameMonth(now(), Number(before)))
+  const state = useResource(resource)
+  // A statement is too much to read again after each payment.
+  useEffect(() => void resource.reload(), [before])
   return (
     <Panel
-      title={title}
-      more={<PanelLink href="/activity">All activity</PanelLink>}
-      foot={
-        unpriced === 0
-          ? undefined
-          : `Without ${count(unpriced, 'payment')} that had no rate to dollars at the time.`
-      }
+      title="What agents spent"
+      more={<Segments label="Month" options={months} value={before} choose={choose} />}
     >
-      <div class="panel__body stack stack--loose">
-        <div class="stat">
-          <span class="figure">{formatUsd(spending.usd)}</span>
-          <p class="small soft">{count(spending.payments, 'payment')}, less what came back</p>
-        </div>
-        <Categories spending={spending} />
-      </div>
-      <ul class="rows">
-        {spending.byPayee.slice(0, PAYEES).map((part) => (
-          <Payee key={part.name} part={part} whole={spending.usd} />
-        ))}
-      </ul>
-      {spending.byPayee.length > PAYEES && (
-        <p class="panel__foot">And {count(spending.byPayee.length - PAYEES, 'other payee')}</p>
+      {state.status === 'loading' && <SkeletonRows rows={3} />}
+      {state.status === 'failed' && (
+        <Failed subject="What agents spent" error={state.error} retry={resource.reload} />
       )}
+      {state.status === 'ready' && <Sums spending={sumSpending(state.value.movements)} />}
     </Panel>
   )
 }
 
-function Categories({ spending: { byCategory, usd } }: { readonly spending: Spending }) {
-  let at = 0
+function Sums({ spending }: { readonly spending: ReturnType<typeof sumSpending> }) {
+  const { usd, count: payments, unpriced, payees, categories } = spending
+  if (payments === 0)
+    return (
+      <Empty icon="activity" title="Nothing yet">
+        What your agents pay is summed up here, by payee and by category.
+      </Empty>
+    )
   return (
-    <>
-      <svg
-        class="split"
-        viewBox="0 0 100 8"
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={byCategory.map((part) => `${nameCategory(part.name)} ${formatUsd(part.usd)}`).join(', ')}
-      >
-        {byCategory.map((part, position) => {
-          const width = findShare(part.usd, usd)
-          const x = at
-          at += width
-          return <rect key={part.name} class={`d${(position % COLORS) + 1}`} x={x} width={width} height="8" />
-        })}
-      </svg>
-      <ul class="legend legend--figures">
-        {byCategory.map((part, position) => (
-          <li key={part.name}>
-            <span class={`swatch swatch--${(position % COLORS) + 1}`} />
-            {nameCategory(part.name)}
-            <b>{formatUsd(part.usd)}</b>
-          </li>
-        ))}
-      </ul>
-    </>
+    <div class="panel__body stack">
+      <p>
+        <b class="num">{formatUsd(usd)}</b> <span class="soft">in {count(payments, 'payment')}</span>
+        {unpriced > 0 && <span class="small soft">, {unpriced} of them without a rate to dollars</span>}
+      </p>
+      <div class="cols cols--even">
+        <Bars title="By payee" shares={payees} isOneHue />
+        <Bars title="By category" shares={categories} />
+      </div>
+    </div>
   )
 }
 
-function Payee({ part: { name, usd }, whole }: { readonly part: Part; readonly whole: string }) {
+function Bars({
+  title,
+  shares,
+  isOneHue = false,
+}: {
+  readonly title: string
+  readonly shares: readonly Share[]
+  readonly isOneHue?: boolean
+}) {
   return (
-    <li class="item item--two">
-      <span class="item__main">
-        <span class="item__name trim">
-          {name === '' ? 'Without a name' : <Untrusted>{shortText(namePayee(name))}</Untrusted>}
-        </span>
-      </span>
-      <span class="item__end">
-        <span class="amt">{formatUsd(usd)}</span>
-        <span class="small faint num">{Math.round(findShare(usd, whole))}%</span>
-      </span>
-    </li>
+    <div class="stack stack--tight">
+      <h3>{title}</h3>
+      <HBars isOneHue={isOneHue} bars={shares.map(({ name, usd }) => ({ name: shortText(name), usd }))} />
+    </div>
   )
 }
 
-/** Absent while every budget of a week or longer has a quarter left. */
+/** Budgets that are shown. */
+const SHOWN = 5
+
+const periods: Readonly<Record<LowBudget['period'], string>> = {
+  day: 'today',
+  week: 'this week',
+  month: 'this month',
+  total: 'in all',
+}
+
+/** Budgets of which most is used up; absent while there is none. */
 export function LowBudgets() {
-  const low = findLowBudgets(loadedValue(useResource(agents))?.keys ?? [])
+  const keys = loadedValue(useResource(agents))?.keys ?? []
+  const low = findLowBudgets(keys, loadedValue(useResource(ownerCap)))
   if (low.length === 0) return null
   return (
-    <Panel title="Runs out soon">
+    <Panel title="Running out">
       <ul class="rows">
-        {low.slice(0, PAYEES).map(({ agent, span, used, left }) => (
-          <li key={agent.agentId}>
-            <Link class="item item--two" href={`/agents/${agent.agentId}`}>
-              <span class="item__main grow">
-                <span class="item__name trim">
-                  <Untrusted>{shortText(agent.name)}</Untrusted>
+        {low.slice(0, SHOWN).map(({ agentId, name, period, left, used, resetsAt }) => (
+          <li key={`${agentId} ${period}`}>
+            <Link class="item item--two" href={agentId === null ? '/agents' : `/agents/${agentId}`}>
+              <span class="item__main">
+                <span class="item__name">
+                  <span class="trim">
+                    {name === null ? 'All agents' : <Untrusted>{shortText(name)}</Untrusted>}
+                  </span>
                 </span>
-                <BudgetBurn used={used} left={left} span={span} />
+                <span class="item__sub">
+                  {formatUsd(left)} left {periods[period]}
+                  {resetsAt === null ? '' : `, until ${formatWhen(resetsAt)}`}
+                </span>
               </span>
+              <span class="item__end small faint num">{Math.floor(used)} % used</span>
             </Link>
           </li>
         ))}

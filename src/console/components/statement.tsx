@@ -52,7 +52,12 @@ export function useAgentName(agentId: string | null): string | null {
 }
 
 /** Payee or payer on one line; what has none is named by its kind. */
-export function titleEntry({ counterparty, kind }: Pick<ActivityEntry, 'counterparty' | 'kind'>): string {
+export function titleEntry({
+  contact,
+  counterparty,
+  kind,
+}: Pick<ActivityEntry, 'contact' | 'counterparty' | 'kind'>): string {
+  if (contact !== null) return contact
   return counterparty === null ? nameKind(kind) : namePayee(counterparty)
 }
 

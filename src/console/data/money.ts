@@ -56,20 +56,29 @@ async function readKeys(filter: { readonly status?: 'revoked' }): Promise<Keys> 
   return { keys, isWhole: true }
 }
 
+/** Names for payees. */
+export const contacts = resource(() => bursar.contacts.list({}), ['contact.', 'transfer.', 'payout.'])
+
 /** Payments that are made again and again. More than these have mostly ended. */
-export const schedules = resource(() => bursar.schedules.list({ limit: 100 }), ['schedule.', 'key.'])
+export const schedules = resource(
+  () => bursar.schedules.list({ limit: 100 }),
+  ['schedule.', 'key.', 'contact.'],
+)
 
 /** The newest entries; the activity page reads its own pages. */
-export const latestActivity = resource(() => bursar.activity.list({ limit: 8 }), [...moves, 'decision.'])
+export const latestActivity = resource(
+  () => bursar.activity.list({ limit: 8 }),
+  [...moves, 'decision.', 'contact.'],
+)
 
-/** A month as YYYY-MM, of which the current one changes with each payment. */
-export const statementOfMonth = resourceById((period) => bursar.statements.get({ period }), moves)
+/** What moved in a month. It is read anew when it is asked for, not after each payment: it may be long. */
+export const statementById = resourceById((period) => bursar.statements.get({ period }))
 
 export const agentById = resourceById((id) => bursar.agents.keys.get({ id }), spends)
 /** An agent with all keys below it. */
 export const treeById = resourceById((id) => bursar.agents.keys.tree({ id }), spends)
 export const usageById = resourceById((id) => bursar.agents.keys.usage({ id }), spends)
-export const approvalById = resourceById((id) => bursar.approvals.get({ id }), ['approval.'])
+export const approvalById = resourceById((id) => bursar.approvals.get({ id }), ['approval.', 'contact.'])
 /** The newest decisions on a key's spends. */
 export const decisionsById = resourceById(
   (keyId) => bursar.agents.decisions({ keyId, limit: 100 }),

@@ -259,7 +259,15 @@ function Payee({
             </span>
           </p>
         )}
+        {approval.contact?.name != null && (
+          <p class="strong">
+            <Untrusted>{approval.contact.name}</Untrusted>
+          </p>
+        )}
         {party !== null && <FullAddress address={party} />}
+        {approval.contact?.isChanged === true && (
+          <p class="banner banner--bad">This contact was changed or removed since. Approving pays nobody.</p>
+        )}
         {detail !== null && (
           <p class="small soft wrap">
             <Untrusted>{detail}</Untrusted>

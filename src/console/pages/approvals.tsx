@@ -136,7 +136,7 @@ function OpenRequest({
           <span class="small faint num">{formatLeft(expiresAt, now)}</span>
         </div>
         <p class="ask__line">
-          <CallLine facts={facts} />
+          <CallLine facts={facts} contact={approval.contact?.name ?? null} />
         </p>
         <div class="row row--wide row--wrap">
           <span class="row row--wrap">
@@ -192,7 +192,7 @@ function DecidedRow({ approval }: { readonly approval: Approval }) {
         <span class="item__main">
           <span class="item__name">
             <span class="trim">
-              <CallLine facts={{ ...facts, amount: null }} />
+              <CallLine facts={{ ...facts, amount: null }} contact={approval.contact?.name ?? null} />
             </span>
           </span>
           <span class="item__sub wrap">

@@ -9,7 +9,7 @@ import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { bursar, withProof } from '../data/gateway.ts'
 import { agents, schedules } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
-import { describeCall, describeRhythm, writeCallSentence } from '../words/calls.ts'
+import { type CallFacts, describeCall, describeRhythm, writeCallSentence } from '../words/calls.ts'
 import { count } from '../words/names.ts'
 import { formatDay, formatMoment } from '../words/time.ts'
 
@@ -51,7 +51,11 @@ export function SchedulesPage() {
 
 const capitalize = (words: string) => words.charAt(0).toUpperCase() + words.slice(1)
 
-const describe = ({ operation, input }: Schedule) => describeCall(operation, input)
+/** The facts of its calls, with the name of the contact in place of the address. */
+function describe({ operation, input, contact }: Schedule): CallFacts {
+  const facts = describeCall(operation, input)
+  return contact === null ? facts : { ...facts, party: contact, partyKind: 'recipient' }
+}
 
 function Upcoming({ schedules: open }: { readonly schedules: readonly Schedule[] }) {
   const due = open
@@ -124,7 +128,9 @@ function ScheduleCard({ schedule }: { readonly schedule: Schedule }) {
         />
         {status === 'failing' && (
           <p class="small">
-            Its last three runs failed ({latest?.reason ?? 'unknown'}). Switch it on to go on.
+            {latest?.reason === 'payee_changed'
+              ? 'Its contact was changed or removed, so that it pays nobody. End it, and make another.'
+              : `Its last three runs failed (${latest?.reason ?? 'unknown'}). Switch it on to go on.`}
           </p>
         )}
         <p class="small faint row">

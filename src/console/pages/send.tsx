@@ -6,14 +6,16 @@ import type { WalletsTransferResponse } from '../../client/operations.ts'
 import { ActionButton, Copy, Field, Form } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
+import { Untrusted } from '../components/quote.tsx'
 import { deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
-import { wallet } from '../data/money.ts'
+import { contacts, wallet } from '../data/money.ts'
 import { signIntent } from '../data/passkeys.ts'
 import { payOnce } from '../data/payments.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { compareDecimals, formatDecimal, isAmount } from '../words/money.ts'
 import { isAddress } from '../words/names.ts'
+import { plainText } from '../words/plain-text.ts'
 
 type Token = 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
 const tokens: readonly Token[] = ['USDC', 'EURC', 'USDT', 'PYUSD']
@@ -26,6 +28,13 @@ export function SendPage() {
 
 function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => void }) {
   const mine = loadedValue(useResource(wallet))
+  const known = loadedValue(useResource(contacts))?.contacts ?? []
+  const payable = known.flatMap(({ id, name, addresses }) => {
+    const place =
+      addresses.find(({ chain }) => chain === deployment.chain) ??
+      addresses.find(({ chain }) => chain === null)
+    return place === undefined ? [] : [{ id, name: name ?? '', address: place.address }]
+  })
   const [destination, setDestination] = useState('')
   const [amount, setAmount] = useState('')
   const [token, setToken] = useState<Token>('USDC')
@@ -37,6 +46,9 @@ function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => 
     payee === '' || isAddress(payee)
       ? undefined
       : 'An address begins with 0x and has 40 more letters and digits.'
+  const named = known.find(({ addresses }) =>
+    addresses.some(({ address }) => address.toLowerCase() === payee.toLowerCase()),
+  )
   const isEntered = isAmount(amount.trim())
   const amountError =
     amount.trim() === '' || isEntered
@@ -65,7 +77,33 @@ function SendForm({ done }: { readonly done: (sent: WalletsTransferResponse) => 
       <Panel>
         <div class="panel__body stack">
           <Form>
-            <Field label="To" of="destination" error={addressError}>
+            {payable.length > 0 && (
+              <Field label="Contact">
+                {(props) => (
+                  <select
+                    class="input"
+                    value={payable.find(({ address }) => address === payee)?.id ?? ''}
+                    onChange={({ currentTarget: { value } }) =>
+                      setDestination(payable.find(({ id }) => id === value)?.address ?? '')
+                    }
+                    {...props}
+                  >
+                    <option value="">None: an address</option>
+                    {payable.map(({ id, name }) => (
+                      <option key={id} value={id}>
+                        {plainText(name)}
+                      </option>
+                    ))}
+                  </select>
+                )}
+              </Field>
+            )}
+            <Field
+              label="To"
+              of="destination"
+              error={addressError}
+              hint={named === undefined ? undefined : <Untrusted>{named.name ?? ''}</Untrusted>}
+            >
               {(props) => (
                 <input
                   class="input mono"

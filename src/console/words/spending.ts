@@ -1,89 +1,112 @@
-/** What agents spent over a period, added up by payee and by way of paying; and budgets that are nearly used up. Pure. */
-import type { Agent, Movement } from '../../client/operations.ts'
+/** What all agents spent in a month, by payee and by category, and the budgets that run out soon. Pure. */
+import type { Agent, Movement, OwnerCap } from '../../client/operations.ts'
 import { addDecimals, compareDecimals, findShare, subtractDecimals } from './money.ts'
+import { namePayee } from './names.ts'
+import { nameCategory } from './policy.ts'
 
-export interface Part {
+/** Payees and categories that are shown; the others are summed up. */
+const SHOWN = 5
+/** Percent of a budget from which it runs out soon. */
+const SOON = 80
+
+export interface Share {
   readonly name: string
   readonly usd: string
 }
 
-/** @property unpriced number of payments without a rate to dollars: they are in no sum. */
+/** @property unpriced payments without a rate, which are in no sum. */
 export interface Spending {
   readonly usd: string
-  readonly payments: number
+  readonly count: number
   readonly unpriced: number
-  /** Largest first. */
-  readonly byPayee: readonly Part[]
-  readonly byCategory: readonly Part[]
+  readonly payees: readonly Share[]
+  readonly categories: readonly Share[]
 }
 
-/** Adds up what agents spent, less what came back of it in the same period. What a person pays is not in it. */
+/** Sums up what agents paid. What came back of it in the same month is taken off. */
 export function sumSpending(movements: readonly Movement[]): Spending {
-  const spent = movements.filter(({ direction, agentId }) => direction === 'out' && agentId !== null)
-  const back = new Map<string, string>()
-  for (const { direction, refundOf, usd } of movements)
-    if (direction === 'in' && refundOf !== null && usd !== null)
-      back.set(refundOf.id, addDecimals(back.get(refundOf.id) ?? '0', usd))
+  const paid = movements.filter(({ direction, agentId }) => direction === 'out' && agentId !== null)
+  const payments = new Map(paid.map((movement) => [nameObject(movement.object), movement]))
   const payees = new Map<string, string>()
   const categories = new Map<string, string>()
-  for (const { object, contact, counterparty, category, usd } of spent) {
-    if (usd === null) continue
-    const net = takeBack(back, object.id, usd)
-    const payee = contact ?? counterparty ?? ''
-    payees.set(payee, addDecimals(payees.get(payee) ?? '0', net))
-    categories.set(category, addDecimals(categories.get(category) ?? '0', net))
+  const add = (movement: Movement, usd: string, change: typeof addDecimals | typeof subtractDecimals) => {
+    for (const [sums, name] of [
+      [payees, movement.contact ?? namePayee(movement.counterparty ?? nameCategory(movement.category))],
+      [categories, nameCategory(movement.category)],
+    ] as const)
+      sums.set(name, change(sums.get(name) ?? '0', usd))
+  }
+  for (const movement of paid) if (movement.usd !== null) add(movement, movement.usd, addDecimals)
+  for (const { direction, refundOf, usd } of movements) {
+    const payment = refundOf === null ? undefined : payments.get(nameObject(refundOf))
+    if (direction === 'in' && payment !== undefined && usd !== null) add(payment, usd, subtractDecimals)
   }
   return {
     usd: addDecimals('0', ...categories.values()),
-    payments: new Set(spent.map(({ object }) => object.id)).size,
-    unpriced: spent.filter(({ usd }) => usd === null).length,
-    byPayee: sortParts(payees),
-    byCategory: sortParts(categories),
+    count: paid.length,
+    unpriced: paid.filter(({ usd }) => usd === null).length,
+    payees: rank(payees),
+    categories: rank(categories),
   }
 }
 
-/** A payment may be booked in parts; what came back is taken from each until it is used up. */
-function takeBack(back: Map<string, string>, id: string, usd: string): string {
-  const returned = back.get(id) ?? '0'
-  const taken = compareDecimals(returned, usd) > 0 ? usd : returned
-  back.set(id, subtractDecimals(returned, taken))
-  return subtractDecimals(usd, taken)
-}
+const nameObject = ({ kind, id }: { readonly kind: string; readonly id: string }) => `${kind} ${id}`
 
-function sortParts(sums: ReadonlyMap<string, string>): readonly Part[] {
-  return [...sums]
+/** The largest first, and the rest as one. */
+function rank(sums: ReadonlyMap<string, string>): readonly Share[] {
+  const sorted = [...sums]
+    .filter(([, usd]) => compareDecimals(usd, '0') > 0)
+    .sort(([, one], [, other]) => compareDecimals(other, one))
     .map(([name, usd]) => ({ name, usd }))
-    .filter(({ usd }) => compareDecimals(usd, '0') > 0)
-    .sort((one, other) => compareDecimals(other.usd, one.usd))
+  if (sorted.length <= SHOWN + 1) return sorted
+  const rest = sorted.slice(SHOWN)
+  return [
+    ...sorted.slice(0, SHOWN),
+    { name: `${rest.length} others`, usd: addDecimals('0', ...rest.map(({ usd }) => usd)) },
+  ]
 }
 
-const LOW_PERCENT = 25
-
+/** @property agentId null: the cap of all agents. @property used percent. @property resetsAt null: never. */
 export interface LowBudget {
-  readonly agent: Agent
-  readonly span: string
-  readonly used: string
+  readonly agentId: string | null
+  readonly name: string | null
+  readonly period: 'day' | 'week' | 'month' | 'total'
   readonly left: string
+  readonly used: number
+  readonly resetsAt: string | null
 }
 
-/** Budgets of a week or longer with less than a quarter left, the lowest of each agent. Those of a day are new tomorrow. */
-export function findLowBudgets(agents: readonly Agent[]): readonly LowBudget[] {
-  return agents.flatMap((agent) => {
-    if (agent.status !== 'active') return []
-    const { week, month, total } = agent.usage
-    const low = [
-      { span: 'this week', ...week },
-      { span: 'this month', ...month },
-      { span: 'in all', ...total },
-    ]
-      .flatMap(({ span, used, remaining }) =>
-        remaining === null
-          ? []
-          : [{ span, used, left: remaining, share: findShare(remaining, addDecimals(used, remaining)) }],
-      )
-      .filter(({ share }) => share < LOW_PERCENT)
-      .sort((one, other) => one.share - other.share)
-    const [lowest] = low
-    return lowest === undefined ? [] : [{ agent, span: lowest.span, used: lowest.used, left: lowest.left }]
-  })
+interface Counted {
+  readonly used: string
+  readonly remaining: string | null
+  readonly resetsAt?: string
+}
+
+/** Budgets of which most is used up, the fullest first. */
+export function findLowBudgets(agents: readonly Agent[], cap: OwnerCap | undefined): readonly LowBudget[] {
+  const find = (
+    owner: Pick<LowBudget, 'agentId' | 'name'>,
+    budgets: Readonly<Partial<Record<LowBudget['period'], Counted>>>,
+  ) =>
+    Object.entries(budgets).flatMap(([period, { used, remaining, resetsAt = null }]) => {
+      if (remaining === null) return []
+      const share = findShare(used, addDecimals(used, remaining))
+      const low = { ...owner, left: remaining, used: share, resetsAt }
+      return share < SOON ? [] : [{ ...low, period: period as LowBudget['period'] }]
+    })
+  return [
+    ...(cap === undefined
+      ? []
+      : find({ agentId: null, name: null }, { day: cap, week: cap.week, month: cap.month })),
+    ...agents
+      .filter(({ status }) => status === 'active')
+      .flatMap(({ agentId, name, usage }) =>
+        find({ agentId, name }, { day: usage, week: usage.week, month: usage.month, total: usage.total }),
+      ),
+  ].sort((one, other) => other.used - one.used)
+}
+
+/** `2026-11` of the month that is so many months before. */
+export function nameMonth(now: Date, before: number): string {
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - before, 1)).toISOString().slice(0, 7)
 }

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { foldName, lookOfName } from '../../../policies/contact-names.ts'
 import { keyedHash, seal, unseal } from '../../core/base/seal.ts'
 import { Failure } from '../../core/failures/failure.ts'
+import { chainInput } from '../../core/money/chains.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import type { ContactTable } from '../../storage/schema.ts'
 
@@ -16,11 +17,11 @@ const PURPOSE = 'contact'
 const MAX_CONTACTS = 200
 
 const details = z.strictObject({ name: z.string(), email: z.string().nullable() })
-const addresses = z.array(z.strictObject({ chain: z.string().nullable(), address: z.string() }))
+const addresses = z.array(z.strictObject({ chain: chainInput.nullable(), address: z.string() }))
 
 /** @property chain null: any. */
 export interface ContactAddress {
-  readonly chain: string | null
+  readonly chain: z.output<typeof chainInput> | null
   readonly address: string
 }
 

@@ -1,6 +1,7 @@
 /** A contact as its owner and the agents see it. */
 import { z } from 'zod'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
+import { chainInput } from '../../core/money/chains.ts'
 import { findPaidBefore } from './names.ts'
 import { listPayees } from './payee.ts'
 import type { Contact, Keeping } from './store.ts'
@@ -11,7 +12,7 @@ export const contactView = z.strictObject({
   addresses: z
     .array(
       z.strictObject({
-        chain: z.string().nullable().describe('Chain by name; null: any.'),
+        chain: chainInput.nullable().describe('Chain by name; null: any.'),
         address: z.string().describe('EVM address.'),
       }),
     )

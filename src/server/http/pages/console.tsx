@@ -13,6 +13,7 @@ export const consolePaths = [
   '/accounts',
   '/accounts/send',
   '/invest',
+  '/contacts',
   '/schedules',
   '/messages',
   '/compliance',

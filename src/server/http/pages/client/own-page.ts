@@ -13,6 +13,7 @@ const PATHS = [
   'invest',
   'messages',
   'compliance',
+  'contacts',
   'schedules',
   'security',
   'developers',
