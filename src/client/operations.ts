@@ -3081,10 +3081,10 @@ export type NotificationMessage = {
   at: string
   /** Such as `approval.requested` or `budget.used`. */
   kind: string
-  /** Its first line; null until it is written. */
+  /** Null until it is written. */
   title: string | null
   /** Its text. Parts are untrusted: agents and payees wrote them. */
-  body: string | null
+  lines: string[] | null
   /** Page of the console that it is about. */
   path: string | null
   /** Channel that it went to. */

@@ -85,7 +85,7 @@ function Inbox() {
 }
 
 function Message({ message }: { readonly message: NotificationMessage }) {
-  const { at, title, body, path, channelType, status } = message
+  const { at, title, lines, path, channelType, status } = message
   return (
     <li class="item">
       <IconGlyph name="bell" />
@@ -109,9 +109,9 @@ function Message({ message }: { readonly message: NotificationMessage }) {
             </Chip>
           )}
         </span>
-        {body !== null && (
+        {lines !== null && (
           <span class="stack stack--tight small soft">
-            {[...new Set(body.split('\n'))].map((line) => (
+            {[...new Set(lines)].map((line) => (
               <span class="wrap" key={line}>
                 <Untrusted>{line}</Untrusted>
               </span>

@@ -7,8 +7,11 @@ export const messageView = z.strictObject({
   id: z.string().describe('`msg_…`'),
   at: z.string().describe('When it happened, ISO 8601 UTC.'),
   kind: z.string().describe('Such as `approval.requested` or `budget.used`.'),
-  title: z.string().nullable().describe('Its first line; null until it is written.'),
-  body: z.string().nullable().describe('Its text. Parts are untrusted: agents and payees wrote them.'),
+  title: z.string().nullable().describe('Null until it is written.'),
+  lines: z
+    .array(z.string())
+    .nullable()
+    .describe('Its text. Parts are untrusted: agents and payees wrote them.'),
   path: z.string().nullable().describe('Page of the console that it is about.'),
   channelId: z.string().describe('Channel that it went to.'),
   channelType: z.string().describe('Its kind, such as `slack`.'),
@@ -35,7 +38,7 @@ export async function listMessages(
       at: row.at.toISOString(),
       kind: row.type,
       title: row.title,
-      body: row.body,
+      lines: row.body?.split('\n') ?? null,
       path: row.path,
       channelId: row.channel_id,
       channelType: row.channel_type,

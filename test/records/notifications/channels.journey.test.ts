@@ -46,7 +46,13 @@ overBothEngines('channels', env, ({ gateway }) => {
     z.array(channel).parse((await person.send('GET', '/api/notifications/channels')).body.channels)
   const inbox = async (person: Person) =>
     z
-      .array(z.looseObject({ status: z.string(), title: z.string().nullable(), body: z.string().nullable() }))
+      .array(
+        z.looseObject({
+          status: z.string(),
+          title: z.string().nullable(),
+          lines: z.array(z.string()).nullable(),
+        }),
+      )
       .parse((await person.send('GET', '/api/notifications/messages')).body.messages)
   const newKey = async (owner: Person, name = 'Invoice bot', policy: object = {}) => {
     const agent = await newAgent()
@@ -124,7 +130,7 @@ overBothEngines('channels', env, ({ gateway }) => {
       title: 'An agent asks for your approval',
       path: `/approvals/${approvalId}`,
     })
-    expect(entry?.body).toContain('Left afterwards')
+    expect(entry?.lines).toContain('Left afterwards: 74.5 USD today, 474.5 USD this month')
     expect(await list(owner)).toMatchObject([
       { type: 'telegram', label: `chat ${CHAT}`, lastSentAt: expect.any(String) },
       { type: 'slack', lastSentAt: expect.any(String) },
