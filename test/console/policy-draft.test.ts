@@ -104,6 +104,9 @@ describe('drafts of policies', () => {
     expect(findProblems({ ...draft, daily: '1e3' }).daily).toBe('An amount such as 12.50.')
     expect(findProblems({ ...draft, above: '0' }).above).toBe('More than nothing.')
     expect(findProblems({ ...draft, payees: '0x12' }).payees).toContain('is no address')
+    const named = `0x${'1'.repeat(40)}\ncontact:Smith, Bob\nrcp_${'0'.repeat(26)}`
+    expect(findProblems({ ...draft, payees: named }).payees ?? '').toBe('')
+    expect(findProblems({ ...draft, payees: 'contact:A contact:B' }).payees).toContain('is no address')
     expect(findProblems({ ...draft, shopsNever: '79956' }).shopsNever).toContain('four digits')
     expect(findProblems({ ...draft, sellers: 'example.com' }).sellers).toContain('is no website')
     expect(findProblems({ ...draft, dailyCount: '2.5' }).dailyCount).toContain('whole number')

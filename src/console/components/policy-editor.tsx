@@ -453,9 +453,9 @@ function ToWhom(props: ClauseProps) {
         never="payeesNever"
         label="To whom it may send"
         any="Anyone"
-        only="Only addresses I name"
-        neverWords="Never to these addresses"
-        example="0x…"
+        only="Only those I name"
+        neverWords="Never to these"
+        example="0x… or contact:Alice"
       />
       <div class="sentence">
         New payees wait{' '}

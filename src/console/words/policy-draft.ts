@@ -269,9 +269,14 @@ function recordProblems({ recordPercent, recordOf, unknownSellers, above }: Poli
   ]
 }
 
+const payee = [
+  /^(0x[0-9a-f]{40}|rcp_[0-9a-z]{26}|contact:(?!.*contact:).+)$/i,
+  'is no address (0x and 40 hex digits), and no contact:NAME on a line of its own',
+] as const
+
 const formats = {
-  payees: [/^0x[0-9a-f]{40}$/i, 'is no address: 0x and 40 hex digits'],
-  payeesNever: [/^0x[0-9a-f]{40}$/i, 'is no address: 0x and 40 hex digits'],
+  payees: payee,
+  payeesNever: payee,
   sellers: [
     /^(https?:\/\/[^/?#@\\\s]+|\*\.[^/?#@:\\\s.]+(\.[^/?#@:\\\s.]+)+)$/i,
     'is no website such as https://api.example.com or *.example.com',
@@ -289,7 +294,8 @@ const formats = {
 function listProblems(draft: PolicyDraft): readonly Problem[] {
   const fields = Object.entries(formats).map(([name, [format, words]]): Problem => {
     const field = name as keyof typeof formats // The keys of a literal object are its own names.
-    const wrong = splitItems(draft[field] ?? '').find((item) => !format.test(item))
+    const split = format === payee[0] ? splitPayees : splitItems
+    const wrong = split(draft[field] ?? '').find((item) => !format.test(item))
     return [field, wrong === undefined ? '' : `“${wrong.slice(0, 60)}” ${words}.`]
   })
   const { categories } = draft
@@ -331,6 +337,14 @@ function splitItems(text: string): readonly string[] {
   return text.split(/[\s,;]+/).filter((item) => item !== '')
 }
 
+/** As {@link splitItems}; a contact has a line of its own, because its name may have spaces and commas. */
+function splitPayees(text: string): readonly string[] {
+  return text.split('\n').flatMap((line) => {
+    const item = line.trim()
+    return /^contact:/i.test(item) ? [item.replace(/^contact:/i, 'contact:')] : splitItems(item)
+  })
+}
+
 /**
  * The policy of a draft without problems.
  * @param base policy that was edited: members unknown to this editor are kept
@@ -351,7 +365,7 @@ export function toPolicy(draft: PolicyDraft, base: Policy | null = null): Policy
         : { count: Number(draft.repeatCount), perSec: Number(draft.repeatSpan) },
     categories: { allow: draft.categories },
     counterparties: omitEmpty({
-      ...toLists(payees, draft.payeesNever),
+      ...toLists(payees, draft.payeesNever, splitPayees),
       newPayeeCooldownSec: draft.cooldown === '' ? undefined : Number(draft.cooldown),
     }),
     sellers: omitEmpty({
@@ -398,10 +412,10 @@ function toBudget(max: string, maxCount: string) {
   return { max, ...(maxCount === '' ? {} : { maxCount: Number(maxCount) }) }
 }
 
-function toLists(allow: string | null, deny: string) {
-  const denied = splitItems(deny)
+function toLists(allow: string | null, deny: string, split = splitItems) {
+  const denied = split(deny)
   return {
-    allow: allow === null ? undefined : splitItems(allow),
+    allow: allow === null ? undefined : split(allow),
     deny: denied.length === 0 ? undefined : denied,
   }
 }
