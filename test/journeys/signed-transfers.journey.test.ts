@@ -265,7 +265,7 @@ describe.each(['simulated', 'anvil'])('signed transfers on the chain "%s"', (cha
     const first = await read('/api/wallets/transfers?limit=1&asset=USDC')
     expect(first.headers.get('content-type')).toMatch(/^text\/csv/)
     const lines = (await first.text()).split('\r\n')
-    expect(lines[0]).toMatch(/^transferId,state,token,amount,destination,chain,transactionHash,/)
+    expect(lines[0]).toMatch(/^transferId,state,token,amount,destination,contact,chain,transactionHash,/)
     expect(lines[1]).toMatch(/^tx_\w{26},confirmed,USDC,2,/)
     const next = /^<(.+)>; rel="next"$/.exec(first.headers.get('link') ?? '')?.[1] ?? ''
     const second = await read(next)

@@ -5,6 +5,7 @@ export const walletTools = [
   'approvals_get',
   'approvals_request',
   'approvals_withdraw',
+  'contacts_list',
   'context',
   'policy_simulate',
   'rails_list',

@@ -62,6 +62,7 @@ onBothEngines('the approvals of an account', (database) => {
       decisionId,
       operation: 'wallets.transfer',
       input: '{"amount":"1.50"}',
+      payee: null,
       idempotencyKey: null,
       reason: null,
       violations: [],
