@@ -96,7 +96,11 @@ async function findEarlierPayee(
   const earlier = await findNamedSpend(database, { principal: idempotencyOwner(principal), key })
   if (earlier === undefined) return undefined
   const { contactId, chain, counterparty: value, isAllowed } = earlier
-  if (!(await isNamed(context, { id: contactId, accountId, name }))) return undefined
+  // It was renamed where nobody has the name any more: a caller that made the call anew would pay twice.
+  const isOther =
+    !(await isNamed(context, { id: contactId, accountId, name })) &&
+    (await findContactsByName(context, { accountId, names: [name] })).length > 0
+  if (isOther) return undefined
   const payee = { contactId, kind, chain: kind === 'recipient' ? null : chain, value }
   if (!isAllowed) await requireSamePayee(context, { accountId, payee })
   return payee

@@ -376,6 +376,45 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     expect(JSON.stringify([events, journal])).not.toContain('Alice')
   })
 
+  it('answer a repeated call as the first, whatever became of them since', async () => {
+    const owner = await newGuest(origin())
+    const path = await added(owner, 'Alice')
+    const key = await newKey(owner)
+    const { body: paid } = await key.pay('contact:Alice', '1', 'paid-once')
+    expect(paid).toMatchObject({ destination: first })
+    const schedule = {
+      operation: 'wallets.transfer',
+      input: { destination: 'contact:Alice', amount: '1', token: 'USDC' },
+      every: { unit: 'month' },
+    }
+    const ask = () => key.send('POST', '/api/schedules', schedule, 'scheduled-once')
+    const { body: asked } = await ask()
+    expect(await ask()).toMatchObject({ body: { code: 'approval_required', approvalId: asked.approvalId } })
+    const { body: approved } = await owner.send('POST', `/api/approvals/${String(asked.approvalId)}`, {
+      decision: 'approve',
+    })
+    const { answer } = z.looseObject({ answer: z.looseObject({ scheduleId: z.string() }) }).parse(approved)
+    const isRepeated = async () => {
+      expect(await ask()).toMatchObject({ status: 200, body: { scheduleId: answer.scheduleId } })
+      expect(await key.pay('contact:Alice', '1', 'paid-once')).toMatchObject({
+        status: 200,
+        body: { transferId: paid.transferId, destination: first },
+      })
+    }
+    await isRepeated()
+    await move(owner, path, second)
+    await isRepeated()
+    expect(await owner.send('PATCH', path, { name: 'Alicia' })).toMatchObject({ status: 200 })
+    await isRepeated()
+    // Another one has the name by now, and is never paid by a repeat.
+    await added(owner, 'Alice', { addresses: [{ address: third }] })
+    expect(await key.pay('contact:Alice', '1', 'paid-once')).toMatchObject({
+      status: 422,
+      body: { code: 'idempotency_key_reused' },
+    })
+    expect(await paidTo(owner)).toEqual([first])
+  })
+
   it('are erased with the personal data of their owner', async () => {
     const owner = await newGuest(origin())
     const path = await added(owner, 'Alice')
