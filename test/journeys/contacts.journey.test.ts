@@ -147,6 +147,30 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     ])
   })
 
+  it('are not known to a key that may neither pay nor read them', async () => {
+    const owner = await newGuest(origin())
+    await added(owner, 'Alice')
+    const strict = { ...policy, counterparties: { newPayeeCooldownSec: 3_600 } }
+    const key = await newKey(owner, { scopes: ['purchases:pay', 'compliance:write'], policy: strict })
+    const simulate = (counterparty: string) =>
+      key.send('POST', '/api/agents/policies/simulate', {
+        spend: { category: 'transfer', amount: '1', counterparty },
+      })
+    const beneficiary = { name: 'Alice' }
+    const record = (destination: string) =>
+      key.send('POST', '/api/compliance/travel-rule', {
+        ...{ amount: '1000', token: 'USDC', destination, beneficiary },
+      })
+    for (const name of ['contact:Alice', 'contact:Bob'])
+      for (const { status, body } of [await simulate(name), await record(name)])
+        expect([status, body.code, JSON.stringify(body).includes(address(1))]).toEqual([
+          403,
+          'insufficient_scope',
+          false,
+        ])
+    expect(await simulate(address(1))).toMatchObject({ status: 200 })
+  })
+
   it('refuse names that look like another one, an address or a command', async () => {
     const owner = await newGuest(origin())
     await added(owner, 'Alice Cooper')
