@@ -8,9 +8,14 @@ export function readContactName(text: string): string | null {
   return PREFIX.test(text) ? text.replace(PREFIX, '') : null
 }
 
-/** Two texts with the same fold are one name: letter case, width, composition and the number of spaces tell none apart. */
+/**
+ * Two texts with the same fold are one name: letter case, width, composition and the number of spaces tell none apart. The fold of a
+ * fold is itself: policies keep names folded.
+ */
 export function foldName(name: string): string {
-  return name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC').replaceAll(/\s+/gu, ' ').trim()
+  // In lower case first: the capital ẞ is its own upper case, and ß is not.
+  const folded = name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase()
+  return folded.normalize('NFKC').replaceAll(/\s+/gu, ' ').trim()
 }
 
 /** `contact:NAME` with its name folded; any other text in lower case. */

@@ -4,7 +4,9 @@
  */
 import { foldName, readContactName } from '../../policies/contact-names.ts'
 import type { Policy } from '../../policies/policy.ts'
+import type { Scope } from '../../policies/scopes.ts'
 import { findNamedSpend } from '../books/spending/named-spend.ts'
+import type { AccountPrincipal } from '../core/base/principal.ts'
 import { Failure } from '../core/failures/failure.ts'
 import {
   listPayees,
@@ -26,10 +28,14 @@ export interface ResolvedInput {
   readonly payee: NamedPayee | null
 }
 
+/** Scopes of keys that know contacts: one lists them, with the others they are paid. */
+const knowing: readonly Scope[] = ['wallets:read', 'wallets:transfer', 'banking:pay']
+
 /**
  * Puts the payee's address in place of a contact's name. A call that waited has it already, and is refused unless the contact still
  * has it; a repeat of an allowed spend keeps what that paid.
- * @throws Failure `not_found` for a name that no contact has, or one that has no address on the chain; `conflict`.
+ * @throws Failure `not_found` for a name that no contact has, or one that has no address on the chain; `conflict`;
+ * `insufficient_scope`.
  */
 export async function resolvePayee(
   context: Resolving,
@@ -50,6 +56,7 @@ export async function resolvePayee(
   const { [member]: given, chain } = members
   const name = typeof given === 'string' ? readContactName(given) : null
   if (name === null) return { raw, payee: null }
+  requireKnowing(principal)
   const named: NamedCall = {
     accountId,
     name,
@@ -63,6 +70,15 @@ export async function resolvePayee(
     raw: inner === undefined || !isRecord(raw) ? resolved : { ...raw, [outer ?? '']: resolved },
     payee,
   }
+}
+
+/** A key that pays nobody learns neither names nor addresses by trying. @throws Failure `insufficient_scope`. */
+function requireKnowing(principal: AccountPrincipal): void {
+  if (principal.kind !== 'key' || knowing.some((scope) => principal.key.scopes.includes(scope))) return
+  throw new Failure('insufficient_scope', `The key "${principal.key.name}" lacks wallets:read.`, {
+    scopes: ['wallets:read'],
+    hint: 'Send the address, or tell the owner: only the owner can grant the scope that reads contacts.',
+  })
 }
 
 interface NamedCall {
@@ -96,7 +112,11 @@ async function findEarlierPayee(
   const earlier = await findNamedSpend(database, { principal: idempotencyOwner(principal), key })
   if (earlier === undefined) return undefined
   const { contactId, chain, counterparty: value, isAllowed } = earlier
-  if (!(await isNamed(context, { id: contactId, accountId, name }))) return undefined
+  // It was renamed where nobody has the name any more: a caller that made the call anew would pay twice.
+  const isOther =
+    !(await isNamed(context, { id: contactId, accountId, name })) &&
+    (await findContactsByName(context, { accountId, names: [name] })).length > 0
+  if (isOther) return undefined
   const payee = { contactId, kind, chain: kind === 'recipient' ? null : chain, value }
   if (!isAllowed) await requireSamePayee(context, { accountId, payee })
   return payee

@@ -96,7 +96,7 @@ async function write(tool: Tool, call: Call, context: Context): Promise<Outcome>
   const idempotent = {
     principal: idempotencyOwner(principal),
     key: idempotencyKey,
-    fingerprint: hashCall(tool.name, call.input),
+    fingerprint: context.payee?.fingerprint ?? hashCall(tool.name, call.input),
     at: now,
   }
   const { answer, replayed } = isOwn

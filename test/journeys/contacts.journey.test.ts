@@ -147,6 +147,30 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     ])
   })
 
+  it('are not known to a key that may neither pay nor read them', async () => {
+    const owner = await newGuest(origin())
+    await added(owner, 'Alice')
+    const strict = { ...policy, counterparties: { newPayeeCooldownSec: 3_600 } }
+    const key = await newKey(owner, { scopes: ['purchases:pay', 'compliance:write'], policy: strict })
+    const simulate = (counterparty: string) =>
+      key.send('POST', '/api/agents/policies/simulate', {
+        spend: { category: 'transfer', amount: '1', counterparty },
+      })
+    const beneficiary = { name: 'Alice' }
+    const record = (destination: string) =>
+      key.send('POST', '/api/compliance/travel-rule', {
+        ...{ amount: '1000', token: 'USDC', destination, beneficiary },
+      })
+    for (const name of ['contact:Alice', 'contact:Bob'])
+      for (const { status, body } of [await simulate(name), await record(name)])
+        expect([status, body.code, JSON.stringify(body).includes(address(1))]).toEqual([
+          403,
+          'insufficient_scope',
+          false,
+        ])
+    expect(await simulate(address(1))).toMatchObject({ status: 200 })
+  })
+
   it('refuse names that look like another one, an address or a command', async () => {
     const owner = await newGuest(origin())
     await added(owner, 'Alice Cooper')
@@ -374,6 +398,45 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     const { body: journal } = await owner.send('GET', '/api/security/journal?limit=100')
     expect(JSON.stringify(journal)).toContain('"contact.updated"')
     expect(JSON.stringify([events, journal])).not.toContain('Alice')
+  })
+
+  it('answer a repeated call as the first, whatever became of them since', async () => {
+    const owner = await newGuest(origin())
+    const path = await added(owner, 'Alice')
+    const key = await newKey(owner)
+    const { body: paid } = await key.pay('contact:Alice', '1', 'paid-once')
+    expect(paid).toMatchObject({ destination: first })
+    const schedule = {
+      operation: 'wallets.transfer',
+      input: { destination: 'contact:Alice', amount: '1', token: 'USDC' },
+      every: { unit: 'month' },
+    }
+    const ask = () => key.send('POST', '/api/schedules', schedule, 'scheduled-once')
+    const { body: asked } = await ask()
+    expect(await ask()).toMatchObject({ body: { code: 'approval_required', approvalId: asked.approvalId } })
+    const { body: approved } = await owner.send('POST', `/api/approvals/${String(asked.approvalId)}`, {
+      decision: 'approve',
+    })
+    const { answer } = z.looseObject({ answer: z.looseObject({ scheduleId: z.string() }) }).parse(approved)
+    const isRepeated = async () => {
+      expect(await ask()).toMatchObject({ status: 200, body: { scheduleId: answer.scheduleId } })
+      expect(await key.pay('contact:Alice', '1', 'paid-once')).toMatchObject({
+        status: 200,
+        body: { transferId: paid.transferId, destination: first },
+      })
+    }
+    await isRepeated()
+    await move(owner, path, second)
+    await isRepeated()
+    expect(await owner.send('PATCH', path, { name: 'Alicia' })).toMatchObject({ status: 200 })
+    await isRepeated()
+    // Another one has the name by now, and is never paid by a repeat.
+    await added(owner, 'Alice', { addresses: [{ address: third }] })
+    expect(await key.pay('contact:Alice', '1', 'paid-once')).toMatchObject({
+      status: 422,
+      body: { code: 'idempotency_key_reused' },
+    })
+    expect(await paidTo(owner)).toEqual([first])
   })
 
   it('are erased with the personal data of their owner', async () => {

@@ -185,6 +185,7 @@ export default defineTool({
       .describe('Past decisions that would change, oldest first; null without a replay.'),
   }),
   failures: [
+    'insufficient_scope',
     'not_found',
     'chain_not_supported',
     'payout_rejected',

@@ -3,6 +3,7 @@ import { writeJson } from '../../src/core/base/json.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { decimalAmount } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
+import { hashCall } from '../../src/kernel/fingerprint.ts'
 import { awaitApproval } from '../../src/kernel/gates/approval.ts'
 import { parsePolicy } from '../../src/kernel/gates/policy.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
@@ -130,10 +131,14 @@ export default defineTool({
     const now = context.onCalendar(context.now)
     const planned = plan(input, now)
     const { raw, payee } = await context.scheduling.admit(context, input)
-    await requireOwnersYes(payee === null ? context : { ...context, payee }, {
-      ...input,
-      input: toMembers(raw),
-    })
+    const named = payee === null ? {} : { payee: { ...payee, fingerprint: hashCall(NAME, input) } }
+    await requireOwnersYes(
+      { ...context, ...named },
+      {
+        ...input,
+        input: toMembers(raw),
+      },
+    )
     const { first, ...times } = planned
     const schedule = await context.database.transaction(async (connection) => {
       const written = await insertSchedule(connection, {

@@ -6,12 +6,14 @@ import { type Contact, findContact, type Keeping } from './store.ts'
 /**
  * What a call's `contact:NAME` stood for when the call was made. It pays that, or nobody.
  * @property kind of the value: an address on the chain, or the id of a recipient of payouts.
+ * @property fingerprint of a write as its caller sent it, with the name: its repeats find the answer of the approved call by it.
  */
 export const namedPayee = z.strictObject({
   contactId: z.string(),
   kind: z.enum(['address', 'recipient']),
   chain: z.string().nullable(),
   value: z.string(),
+  fingerprint: z.string().exactOptional(),
 })
 export type NamedPayee = z.output<typeof namedPayee>
 

@@ -9,22 +9,35 @@ import type { Connection } from '../../storage/database.ts'
 
 /** Per cent of a budget from which on it is nearly used up. */
 const WARN_PERCENT = 80n
-/** Keys of one round; the others come in the next ones, because a key that was warned of is not found again. */
-const MAX_KEYS = 500
+/** Keys that are read at once. */
+const BATCH = 500
 const DAY_MS = 24 * 60 * 60 * 1000
 
+type WarningParts = { readonly database: Connection; readonly newId: NewId }
+type Moments = { readonly now: Date; readonly at: Date }
+
 /** @param now of the calendar. @param at of the clock. @returns number of warnings. */
-export async function writeBudgetWarnings(
-  { database, newId }: { readonly database: Connection; readonly newId: NewId },
-  { now, at }: { now: Date; at: Date },
-): Promise<number> {
-  const { kysely } = database
-  // Only keys that have spent today can have crossed a line.
-  const keys = await kysely
+export async function writeBudgetWarnings(parts: WarningParts, moments: Moments): Promise<number> {
+  let written = 0
+  for (let after = '', isLast = false; !isLast; ) {
+    const keys = await listSpenders(parts.database, { after, now: moments.now })
+    if (keys.length > 0) written += await warnOf(parts, keys, moments)
+    after = keys.at(-1)?.id ?? after
+    isLast = keys.length < BATCH
+  }
+  return written
+}
+
+type Spender = Awaited<ReturnType<typeof listSpenders>>[number]
+
+/** Lists keys that have spent today, by id: only they can have crossed a line. */
+function listSpenders({ kysely }: Connection, { after, now }: { after: string; now: Date }) {
+  return kysely
     .selectFrom('budget_usage')
     .innerJoin('access_key', 'access_key.id', 'budget_usage.key_id')
     .select(['access_key.id', 'access_key.account_id as accountId', 'access_key.policy'])
     .where('budget_usage.day', '=', utcDay(now))
+    .where('access_key.id', '>', after)
     .where('access_key.status', '=', 'active')
     .where('access_key.policy', 'is not', null)
     .where(({ exists, selectFrom }) =>
@@ -35,9 +48,15 @@ export async function writeBudgetWarnings(
       ),
     )
     .orderBy('access_key.id')
-    .limit(MAX_KEYS)
+    .limit(BATCH)
     .execute()
-  if (keys.length === 0) return 0
+}
+
+async function warnOf(
+  { database, newId }: WarningParts,
+  keys: readonly Spender[],
+  { now, at }: Moments,
+): Promise<number> {
   const usages = await readUsages(
     database,
     keys.map(({ id }) => id),

@@ -77,7 +77,7 @@ export function claimChannels(
   return database.call<ClaimedChannel>(claimStatement, [at, until, limit, MAX_OF_ACCOUNT])
 }
 
-/** Lists messages of a claimed channel that are due, oldest first. */
+/** Lists messages of a claimed channel that are due, oldest first. Denials come last: agents make as many as they like. */
 export function listDueMessages(
   { kysely }: Connection,
   { channelId, at }: { channelId: string; at: Date },
@@ -87,6 +87,7 @@ export function listDueMessages(
     .select(['id', 'account_id', 'type', 'object_id', 'data', 'at'])
     .where('channel_id', '=', channelId)
     .where('held_until', '<=', at)
+    .orderBy(({ eb }) => eb('type', '=', 'decision.denied'))
     .orderBy('at')
     .orderBy('id')
     .limit(MAX_MESSAGES)
