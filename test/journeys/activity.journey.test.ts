@@ -129,7 +129,7 @@ it('is served as CSV, with each object in two columns', async () => {
   })
   const [header, row] = (await answer.text()).split('\r\n')
   expect(header).toBe(
-    'id,at,kind,direction,status,amount,requested,asset,usd,counterparty,agentId,decisionId,object.kind,object.id,refundOf.kind,refundOf.id,task,memo,transactionHash',
+    'id,at,kind,direction,status,amount,requested,asset,usd,counterparty,contact,agentId,decisionId,object.kind,object.id,refundOf.kind,refundOf.id,task,memo,transactionHash',
   )
   expect(row).toContain(',card,out,failed,0,999999,USD,0,')
 })

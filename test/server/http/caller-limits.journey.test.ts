@@ -123,6 +123,7 @@ it('include every operation that stops or ends something of an account', () => {
     'admin.kyc.decide',
     'admin.reviews.decide',
     'admin.travel_rules.decide',
+    'contacts.update',
     'notifications.channels.remove',
     'notifications.settings.update',
     'notifications.subscriptions.remove',
