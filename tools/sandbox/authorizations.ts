@@ -37,6 +37,7 @@ const purchase = z
       .describe('Country of the merchant, ISO 3166-1 alpha-3; `USA` by default.'),
     token: z
       .string()
+      .min(1)
       .max(64)
       .optional()
       .describe('`token` of an earlier purchase, to raise its authorization by `amount`.'),

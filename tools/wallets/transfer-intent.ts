@@ -31,7 +31,14 @@ export default defineTool({
   payee: 'destination',
   input: z.strictObject(transferMembers).superRefine(refineAmount).transform(withParsedAmount),
   output: intentView,
-  failures: ['aml_blocked', 'chain_not_supported', 'screening_unavailable', 'rates_unavailable', 'not_found'],
+  failures: [
+    'aml_blocked',
+    'chain_not_supported',
+    'screening_unavailable',
+    'rates_unavailable',
+    'not_found',
+    'conflict',
+  ],
   example: { destination: '0x000000000000000000000000000000000000dEaD', amount: '1.25', token: 'USDC' },
   chain: (context, { chain }) => onChain(context, chain),
   run: async (context, { money, destination, safeAddress }) => {

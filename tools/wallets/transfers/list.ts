@@ -35,7 +35,7 @@ export default defineTool({
     to: moment.optional().describe('Exclusive.'),
   }),
   output: transferPage,
-  failures: [],
+  failures: ['not_found'],
   example: { state: 'confirmed', asset: 'USDC' },
   run: async (context, input) => {
     const accountId = requireCaller(context).account.id

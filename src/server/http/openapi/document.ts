@@ -187,7 +187,8 @@ function listFailures(tool: Tool): FailureCode[] {
 function listCommonFailures(tool: Tool): CommonFailures {
   const isLimited = tool.rate !== undefined || mutatingMethods.has(extractMethod(tool))
   const kinds: readonly (readonly [boolean, string, readonly FailureCode[]])[] = [
-    [tool.who !== 'public', 'Account', ['account_locked']],
+    // A public write of somebody signed in is refused, too, if the account is locked meanwhile.
+    [tool.who !== 'public' || tool.effect !== 'read', 'Account', ['account_locked']],
     [isLimited, 'Limited', ['rate_limited']],
     [takesIdempotencyKey(tool), 'Write', ['idempotency_in_progress', 'idempotency_key_reused']],
   ]
