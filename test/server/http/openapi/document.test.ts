@@ -149,7 +149,10 @@ describe('the OpenAPI document', () => {
           `${readDescription(String(failures[code].status))} ${readDescription('default')}`,
         ]).toEqual([tool.name, expect.stringContaining(`\`${code}\``)])
       const common = readDescription('default') ?? ''
-      expect([at, common.includes('423 `account_locked`')]).toEqual([at, tool.who !== 'public'])
+      expect([at, common.includes('423 `account_locked`')]).toEqual([
+        at,
+        tool.who !== 'public' || tool.effect !== 'read',
+      ])
       if (method !== 'GET') expect([at, common]).toEqual([at, expect.stringContaining('429 `rate_limited`')])
     }
   })
