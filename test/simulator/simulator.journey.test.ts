@@ -33,7 +33,7 @@ describe('the simulator', () => {
     const [first, ...others] = told.map(({ trace, books, steps }) => ({ trace, books, steps }))
     expect(others.slice(0, 2)).toEqual([first, first])
     expect(others[2]?.trace).not.toBe(first?.trace)
-  })
+  }, 300_000)
 
   it('finds that a key of idempotency is forgotten', async () => {
     const mutant = mutants.find(({ name }) => name === 'idempotency-forgotten')
