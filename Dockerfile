@@ -25,6 +25,7 @@ RUN npm ci --omit=dev $OMIT --ignore-scripts && npm cache clean --force \
   && mkdir -p "$DATA_DIR" && chown node:node "$DATA_DIR"
 COPY --from=build /bursar/.build/bin ./.build/bin
 COPY --from=build /bursar/.build/console ./.build/console
+COPY --from=build /bursar/.build/apps ./.build/apps
 COPY --from=build /bursar/.build/bursar-client.tgz ./.build/
 COPY --from=build /bursar/.build/pages ./.build/pages
 COPY --from=build /bursar/src/storage/sql ./src/storage/sql

@@ -18,14 +18,14 @@ const viewByTool: Readonly<Record<string, View>> = {
   purchases_buy: 'receipt',
 }
 
-const addressOf = (view: View) => `ui://bursar/${view}`
+const buildUri = (view: View) => `ui://bursar/${view}`
 
-/** What tools/list says of a tool's view. @param name in MCP, such as `wallets_transfer` */
+/** The metadata that names a tool's view in tools/list. @param name in MCP, such as `wallets_transfer` */
 export function viewMeta(name: string): {
   readonly _meta?: { readonly ui: { readonly resourceUri: string } }
 } {
   const view = viewByTool[name]
-  return view === undefined ? {} : { _meta: { ui: { resourceUri: addressOf(view) } } }
+  return view === undefined ? {} : { _meta: { ui: { resourceUri: buildUri(view) } } }
 }
 
 const MIME_TYPE = 'text/html;profile=mcp-app'
@@ -37,7 +37,7 @@ const built = new URL('.build/apps/', projectRoot())
  * @returns null for an address of no view
  */
 export async function readView(uri: string, origin: string) {
-  const view = (Object.keys(titles) as View[]).find((one) => addressOf(one) === uri)
+  const view = (Object.keys(titles) as View[]).find((one) => buildUri(one) === uri)
   if (view === undefined) return null
   const [script, style] = await Promise.all(
     ['main.js', 'apps.css'].map((name) => readFile(new URL(name, built), 'utf8')),

@@ -901,7 +901,7 @@ export type Approval = {
   contact?: {
     /** Its name; null: removed. */
     name: string | null
-    /** True if it is another payee by now: approving pays nobody. */
+    /** True if its address has changed since: approving pays nobody. */
     isChanged: boolean
   } | null
   /** Decision that required the approval: `dec_…`; null for a change, which spends nothing. */
@@ -3712,7 +3712,7 @@ export type Purchase = {
   failure: string | null
   /** `rec_…`: its recourse; null without one. */
   recourseId: string | null
-  /** What the seller sent back. */
+  /** What came back of it. */
   refunded: string
   /** ISO 8601 UTC. */
   createdAt: string

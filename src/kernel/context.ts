@@ -199,8 +199,8 @@ export interface ScheduledCall {
 
 export interface Scheduling {
   /**
-   * Judges a call that is to be scheduled, for its caller. @returns its input as it is kept, and what a contact in it stands for. @throws Failure of the operation for
-   * an input that it refuses, `insufficient_scope`, and what no run could pass.
+   * Judges a call that is to be scheduled, for its caller. @returns its input as it is kept, and the payee of a contact in it.
+   * @throws Failure of the operation for an input that it refuses, `insufficient_scope`, and what no run could pass.
    */
   admit(
     context: Context,

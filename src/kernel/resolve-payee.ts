@@ -132,10 +132,10 @@ export async function resolvePolicy(
   if (policy === null || names.length === 0) return policy
   const found = await findContactsByName(context, { accountId, names: [...new Set(names)] })
   const contacts = new Map(found.map((contact) => [foldName(contact.name), contact]))
-  const replace = (list: readonly string[], listPayees: (contact: Contact) => readonly string[]) =>
+  const replace = (list: readonly string[], expand: (contact: Contact) => readonly string[]) =>
     list.flatMap((entry) => {
       const contact = contacts.get(readContactName(entry) ?? '')
-      return contact === undefined ? [entry] : listPayees(contact).map((payee) => payee.toLowerCase())
+      return contact === undefined ? [entry] : expand(contact).map((payee) => payee.toLowerCase())
     })
   return {
     ...policy,

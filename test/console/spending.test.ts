@@ -27,7 +27,7 @@ const movement = (changes: Partial<Movement>): Movement => ({
 const shares = (of: readonly Share[]) => of.map(({ name, usd }) => `${name} ${Number(usd)}`)
 
 describe('what agents spent', () => {
-  it('is summed by payee and category, without what people paid and what came in', () => {
+  it('sums what agents spent by payee and category, without what people paid and what came in', () => {
     const spent = sumSpending([
       movement({ contact: 'Alice', usd: '2.50' }),
       movement({ contact: 'Alice', usd: '0.50' }),
@@ -41,7 +41,7 @@ describe('what agents spent', () => {
     expect(shares(spent.categories)).toEqual(['Purchases, x402 4', 'Transfers 3'])
   })
 
-  it('is less what came back of it', () => {
+  it('takes off what came back of an agent’s payment', () => {
     const object = { kind: 'purchase', id: 'buy_1' }
     const spent = sumSpending([
       movement({ object, category: 'x402', counterparty: 'https://a.example', usd: '3' }),
@@ -76,7 +76,7 @@ describe('budgets that run out soon', () => {
       ...changes,
     }) as unknown as Agent
 
-  it('are those of which four fifths are used, the fullest first', () => {
+  it('lists budgets of which four fifths are used, the fullest first', () => {
     const cap = { ...part('80', '20'), week: part('1', null), month: part('1', '99') } as unknown as OwnerCap
     expect(findLowBudgets([agent({}), agent({ agentId: 'key_2', status: 'revoked' })], cap)).toMatchObject([
       { agentId: 'key_1', period: 'total', left: '0', resetsAt: null },

@@ -1,59 +1,33 @@
 /** The console's page of messages in a real browser: channels are added and removed, and what was sent is read. */
-import { mkdirSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BOT_TOKEN, CHAT, startChatServices } from '../records/notifications/chat-services.ts'
 import { findBarriers } from './accessibility.ts'
 import { newAgent } from './agent.ts'
-import { findChromium, giveSession, newVisit, openBrowser } from './chromium.ts'
-import { type Gateway, startGateway } from './gateway.ts'
-import { newGuest, type Person } from './people.ts'
+import { findChromium } from './chromium.ts'
+import { type ConsoleScene, openConsole, takePictures } from './console-scene.ts'
+import type { Gateway } from './gateway.ts'
+import type { Person } from './people.ts'
 
 const executable = findChromium()
-/** Folder for pictures of the page; absent: none are taken. */
-const shots = process.env.SHOTS
 
 describe.skipIf(executable === undefined)('the page of messages in Chromium', () => {
   let services: Awaited<ReturnType<typeof startChatServices>>
+  let scene: ConsoleScene
   let gateway: Gateway
-  let browser: Browser
   let owner: Person
   let page: Page
   beforeAll(async () => {
     services = await startChatServices()
-    gateway = await startGateway({
-      CHAIN: 'simulated',
-      RATE_MUTATIONS: '10000/60',
-      TELEGRAM_API_URL: services.origin,
-    })
-    browser = await openBrowser()
-    owner = await newGuest(gateway.origin)
-    const site = gateway.origin.replace('127.0.0.1', 'localhost')
-    page = (await newVisit(browser, site)).page
-    await giveSession(page.context(), site, owner.token)
+    scene = await openConsole({ TELEGRAM_API_URL: services.origin })
+    ;({ gateway, owner, page } = scene)
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
-    await gateway?.stop()
+    await scene?.close()
     services?.close()
   })
 
-  const picture = async (name: string) => {
-    if (shots === undefined) return
-    mkdirSync(shots, { recursive: true })
-    for (const [width, height] of [
-      [1280, 900],
-      [390, 844],
-    ] as const)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height })
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-        await page.waitForTimeout(400)
-        await page.screenshot({ path: `${shots}/${name}-${width}-${colorScheme}.png`, fullPage: true })
-      }
-    await page.setViewportSize({ width: 1280, height: 900 })
-    await page.emulateMedia({ colorScheme: 'light' })
-  }
+  const picture = (name: string) => takePictures(page, name)
   const ask = async () => {
     const agent = await newAgent()
     await owner.send('POST', '/api/agents/keys', {

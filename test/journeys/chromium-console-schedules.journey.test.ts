@@ -1,50 +1,26 @@
 /** The console's page of schedules in a real browser: what will leave, a switch for each, and the states without any. */
-import { mkdirSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findBarriers } from './accessibility.ts'
-import { findChromium, giveSession, newVisit, openBrowser } from './chromium.ts'
-import { type Gateway, startGateway } from './gateway.ts'
-import { newGuest, type Person } from './people.ts'
+import { findChromium } from './chromium.ts'
+import { type ConsoleScene, openConsole, takePictures } from './console-scene.ts'
+import type { Person } from './people.ts'
 
 const executable = findChromium()
-/** Folder for pictures of the page; absent: none are taken. */
-const shots = process.env.SHOTS
 
 describe.skipIf(executable === undefined)('the page of schedules in Chromium', () => {
-  let gateway: Gateway
-  let browser: Browser
+  let scene: ConsoleScene
   let owner: Person
   let page: Page
   beforeAll(async () => {
-    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '10000/60' })
-    browser = await openBrowser()
-    owner = await newGuest(gateway.origin)
-    const site = gateway.origin.replace('127.0.0.1', 'localhost')
-    page = (await newVisit(browser, site)).page
-    await giveSession(page.context(), site, owner.token)
+    scene = await openConsole()
+    ;({ owner, page } = scene)
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
-    await gateway?.stop()
+    await scene?.close()
   })
 
-  const picture = async (name: string) => {
-    if (shots === undefined) return
-    mkdirSync(shots, { recursive: true })
-    for (const [width, height] of [
-      [1280, 900],
-      [390, 844],
-    ] as const)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height })
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-        await page.waitForTimeout(400)
-        await page.screenshot({ path: `${shots}/${name}-${width}-${colorScheme}.png`, fullPage: true })
-      }
-    await page.setViewportSize({ width: 1280, height: 900 })
-    await page.emulateMedia({ colorScheme: 'light' })
-  }
+  const picture = (name: string) => takePictures(page, name)
   const make = async (amount: string, every: object) => {
     const input = { destination: `0x${'00'.repeat(18)}beef`, amount, token: 'USDC' }
     const answer = await owner.send('POST', '/api/schedules', { operation: 'wallets.transfer', input, every })

@@ -1,52 +1,30 @@
 /** Home in a real browser: what all agents spent, by payee and category, and the budgets that run out soon. */
-import { mkdirSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findBarriers } from './accessibility.ts'
-import { findChromium, giveSession, newVisit, openBrowser } from './chromium.ts'
-import { type Gateway, startGateway } from './gateway.ts'
-import { newGuest, type Person, requestJson } from './people.ts'
+import { findChromium } from './chromium.ts'
+import { type ConsoleScene, openConsole, takePictures } from './console-scene.ts'
+import type { Gateway } from './gateway.ts'
+import { type Person, requestJson } from './people.ts'
 
 const executable = findChromium()
-/** Folder for pictures of the page; absent: none are taken. */
-const shots = process.env.SHOTS
 
 describe.skipIf(executable === undefined)('spending on Home in Chromium', () => {
+  let scene: ConsoleScene
   let gateway: Gateway
-  let browser: Browser
   let owner: Person
   let page: Page
   beforeAll(async () => {
-    gateway = await startGateway({ CHAIN: 'simulated', RATE_MUTATIONS: '10000/60' })
-    browser = await openBrowser()
-    owner = await newGuest(gateway.origin)
-    const site = gateway.origin.replace('127.0.0.1', 'localhost')
-    page = (await newVisit(browser, site)).page
-    await giveSession(page.context(), site, owner.token)
+    scene = await openConsole()
+    ;({ gateway, owner, page } = scene)
   }, 180_000)
   afterAll(async () => {
-    await browser?.close()
-    await gateway?.stop()
+    await scene?.close()
   })
 
-  const picture = async (name: string) => {
-    if (shots === undefined) return
-    mkdirSync(shots, { recursive: true })
-    for (const [width, height] of [
-      [1280, 900],
-      [390, 844],
-    ] as const)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height })
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-        await page.waitForTimeout(400)
-        await page.screenshot({ path: `${shots}/${name}-${width}-${colorScheme}.png`, fullPage: true })
-      }
-    await page.setViewportSize({ width: 1280, height: 900 })
-    await page.emulateMedia({ colorScheme: 'light' })
-  }
+  const picture = (name: string) => takePictures(page, name)
 
-  it('is summed up by payee and category, and tells which budget runs out', async () => {
+  it('shows what agents spent by payee and category, and tells which budget runs out', async () => {
     const address = `0x${'1'.repeat(40)}`
     await owner.send('POST', '/api/contacts', { name: 'Alice Cooper', addresses: [{ address }] })
     const { body: key } = await owner.send('POST', '/api/developer/keys', {

@@ -66,7 +66,7 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
       .map(({ counterparty }) => counterparty)
   }
 
-  it('are paid by their name, by the owner and by agents, and named wherever they are shown', async () => {
+  it('contacts are paid by their name, by the owner and by agents, and named wherever they are shown', async () => {
     const owner = await newGuest(origin())
     const path = await added(owner, 'Alice', { addresses: [{ address: first }], email: 'alice@example.com' })
     const key = await newKey(owner)
@@ -125,7 +125,7 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     })
   })
 
-  it('are the owner’s alone to add and change, and of one account alone', async () => {
+  it('contacts are the owner’s alone to add and change, and of one account alone', async () => {
     const [owner, other] = [await newGuest(origin()), await newGuest(origin())]
     const path = await added(owner, 'Alice')
     const key = await newKey(owner)
@@ -147,7 +147,7 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     ])
   })
 
-  it('are not known to a key that may neither pay nor read them', async () => {
+  it('contacts are not known to a key that may neither pay nor read them', async () => {
     const owner = await newGuest(origin())
     await added(owner, 'Alice')
     const strict = { ...policy, counterparties: { newPayeeCooldownSec: 3_600 } }
@@ -200,7 +200,7 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     })
   })
 
-  it('are allowed and denied by policies as what they are when a spend is decided', async () => {
+  it('policies allow and deny a contact at the address that it has when a spend is decided', async () => {
     const owner = await newGuest(origin())
     const path = await added(owner, 'Alice')
     const only = await newKey(owner, { policy: { ...policy, counterparties: { allow: ['contact:ALICE'] } } })

@@ -23,7 +23,7 @@ export const approvalView = z.strictObject({
   contact: z
     .strictObject({
       name: untrustedTextOrNull('Its name; null: removed.'),
-      isChanged: z.boolean().describe('True if it is another payee by now: approving pays nobody.'),
+      isChanged: z.boolean().describe('True if its address has changed since: approving pays nobody.'),
     })
     .nullable()
     .optional()

@@ -24,7 +24,7 @@ export interface Approval {
   /** Input of the call as its original JSON text. */
   readonly input: string
   readonly idempotencyKey: string | null
-  /** What a contact that the call named stood for, as the kernel keeps it; null: it named none. */
+  /** The address or recipient that the call's contact had, as the kernel stores it; null: the call names no contact. */
   readonly payee: Json
   /** Agent's reason; null without one. */
   readonly reason: string | null

@@ -1,4 +1,4 @@
-/** What waits for the person's yes. The yes is given on the gateway's page, signed in, and nowhere else. */
+/** A request for approval. The person decides on the gateway's page, signed in, and nowhere else. */
 import { useEffect, useState } from 'preact/hooks'
 import { FullAddress } from '../components/call.tsx'
 import { Chip, type ChipKind } from '../components/marks.tsx'
@@ -10,14 +10,14 @@ import { plainText, shortText } from '../words/plain-text.ts'
 import { capital } from '../words/policy.ts'
 import { formatLeft } from '../words/time.ts'
 import { given, type Members, outcome, readAgain } from './host.ts'
-import { record, text } from './members.ts'
+import { readRecord, readText } from './members.ts'
 import { BrokenRules, PageButton, Refused, Unanswered, View } from './panel.tsx'
 
 const POLL_MS = 5_000
 
 export function ApprovalView() {
   const { value } = outcome
-  if (value.status === 'failed' && text(value.problem, 'approvalId') === null)
+  if (value.status === 'failed' && readText(value.problem, 'approvalId') === null)
     return <Refused problem={value.problem} title="There is nothing to approve" />
   if (value.status === 'answered') return <ApprovalPanel first={value.answer} />
   return value.status === 'failed' ? <ApprovalPanel first={value.problem} /> : <Unanswered doing="Asking" />
@@ -42,9 +42,9 @@ export function ApprovalPanel({
   readonly first: Members
   readonly operation?: string
 }) {
-  const id = text(first, 'approvalId') ?? ''
+  const id = readText(first, 'approvalId') ?? ''
   const [shown, setShown] = useState(first)
-  const status = text(shown, 'status') ?? 'pending'
+  const status = readText(shown, 'status') ?? 'pending'
   const isPending = status === 'pending'
   const now = useNow(isPending)
   useEffect(() => {
@@ -59,11 +59,11 @@ export function ApprovalPanel({
     return () => clearInterval(timer)
   }, [id, isPending])
   const asked = called === undefined ? given.value : { operation: called, input: given.value }
-  const operation = text(shown, 'operation') ?? text(asked, 'operation')?.replaceAll('_', '.') ?? null
-  const input = record(shown.input ?? asked.input)
-  const reason = text(shown, 'reason') ?? text(asked, 'reason')
-  const expiresAt = text(shown, 'expiresAt')
-  const contact = record(shown.contact)
+  const operation = readText(shown, 'operation') ?? readText(asked, 'operation')?.replaceAll('_', '.') ?? null
+  const input = readRecord(shown.input ?? asked.input)
+  const reason = readText(shown, 'reason') ?? readText(asked, 'reason')
+  const expiresAt = readText(shown, 'expiresAt')
+  const contact = readRecord(shown.contact)
   const [words, kind] = ends[status] ?? [plainText(status), 'plain' as const]
   return (
     <View>
@@ -71,7 +71,9 @@ export function ApprovalPanel({
         <Chip kind={kind}>{words}</Chip>
         {isPending && expiresAt !== null && <span class="small faint num">{formatLeft(expiresAt, now)}</span>}
       </div>
-      {operation !== null && <Asked operation={operation} input={input} contact={text(contact, 'name')} />}
+      {operation !== null && (
+        <Asked operation={operation} input={input} contact={readText(contact, 'name')} />
+      )}
       {contact.isChanged === true && (
         <p class="small wrap">This contact has another address by now. Nobody would be paid.</p>
       )}
@@ -136,8 +138,8 @@ function Ending({
         <p class="small faint app__center">You sign in there. Nothing in this chat can say yes for you.</p>
       </div>
     )
-  const note = text(shown, 'note')
-  const failed = text(record(shown.problem), 'detail')
+  const note = readText(shown, 'note')
+  const failed = readText(readRecord(shown.problem), 'detail')
   return (
     <div class="stack">
       {note !== null && (

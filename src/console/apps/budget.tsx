@@ -1,4 +1,4 @@
-/** What the agent may still spend, and by which rules. */
+/** The agent's remaining budgets, and the rules of its policy. */
 
 import type { Policy } from '../../client/operations.ts'
 import { BudgetBurn } from '../components/burn.tsx'
@@ -8,7 +8,7 @@ import { PolicyWords } from '../components/sentence.tsx'
 import { shortText } from '../words/plain-text.ts'
 import { formatWhen } from '../words/time.ts'
 import { type Members, outcome } from './host.ts'
-import { record, text } from './members.ts'
+import { readRecord, readText } from './members.ts'
 import { PageButton, Refused, Unanswered, View } from './panel.tsx'
 
 const spans = [
@@ -27,19 +27,19 @@ export function BudgetView() {
 }
 
 function Budget({ caller }: { readonly caller: Members }) {
-  const usage = record(caller.usage)
-  const isPaused = text(caller, 'status') === 'paused'
+  const usage = readRecord(caller.usage)
+  const isPaused = readText(caller, 'status') === 'paused'
   const budgets = spans.flatMap(([span, member]) => {
-    const of = member === null ? usage : record(usage[member])
-    const [used, left] = [text(of, 'used'), text(of, 'remaining')]
-    return used === null || left === null ? [] : [{ span, used, left, resetsAt: text(of, 'resetsAt') }]
+    const of = member === null ? usage : readRecord(usage[member])
+    const [used, left] = [readText(of, 'used'), readText(of, 'remaining')]
+    return used === null || left === null ? [] : [{ span, used, left, resetsAt: readText(of, 'resetsAt') }]
   })
-  const agentId = text(caller, 'agentId')
+  const agentId = readText(caller, 'agentId')
   return (
     <View>
       <div class="row row--wide row--wrap">
         <h1 class="ask__line strong">
-          <Untrusted>{shortText(text(caller, 'name') ?? 'This agent')}</Untrusted>
+          <Untrusted>{shortText(readText(caller, 'name') ?? 'This agent')}</Untrusted>
         </h1>
         <Chip kind={isPaused ? 'bad' : 'good'}>{isPaused ? 'Paused by you' : 'May spend'}</Chip>
       </div>

@@ -5,7 +5,7 @@ import { Icon } from '../components/icon.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { capital, describeViolation } from '../words/policy.ts'
 import { type Members, openPage, outcome, pageAddress } from './host.ts'
-import { brokenRules, text } from './members.ts'
+import { listBrokenRules, readText } from './members.ts'
 
 export function View({ children }: { readonly children: ComponentChildren }) {
   return (
@@ -63,7 +63,7 @@ export function Unanswered({ doing }: { readonly doing: string }) {
 
 /** Rules that a call breaks, in the person's words. */
 export function BrokenRules({ members }: { readonly members: Members }) {
-  const rules = brokenRules(members)
+  const rules = listBrokenRules(members)
   if (rules.length === 0) return null
   return (
     <ul class="app__rules small">
@@ -81,8 +81,8 @@ export function BrokenRules({ members }: { readonly members: Members }) {
 
 /** A call that failed: what, why, and what to do. What the gateway tells the agent is told, where no rule says it shorter. */
 export function Refused({ problem, title }: { readonly problem: Members; readonly title: string }) {
-  const isByRule = brokenRules(problem).length > 0
-  const [detail, hint] = isByRule ? [null, null] : [text(problem, 'detail'), text(problem, 'hint')]
+  const isByRule = listBrokenRules(problem).length > 0
+  const [detail, hint] = isByRule ? [null, null] : [readText(problem, 'detail'), readText(problem, 'hint')]
   return (
     <View>
       <div class="ask__says">

@@ -10,13 +10,13 @@ import { plainText, shortText } from '../words/plain-text.ts'
 import { formatMoment } from '../words/time.ts'
 import { ApprovalPanel } from './approval.tsx'
 import { given, type Members, outcome } from './host.ts'
-import { text } from './members.ts'
+import { readText } from './members.ts'
 import { PageButton, Refused, Unanswered, View } from './panel.tsx'
 
 export function ReceiptView() {
   const { value } = outcome
   // Only a purchase names a URL.
-  const isPurchase = text(given.value, 'url') !== null
+  const isPurchase = readText(given.value, 'url') !== null
   if (value.status === 'answered')
     return isPurchase || value.answer.purchaseId !== undefined ? (
       <Bought answer={value.answer} />
@@ -25,9 +25,9 @@ export function ReceiptView() {
     )
   if (value.status !== 'failed') return <Unanswered doing="Paying" />
   const { problem } = value
-  if (text(problem, 'approvalId') !== null && text(problem, 'code') === 'approval_required')
+  if (readText(problem, 'approvalId') !== null && readText(problem, 'code') === 'approval_required')
     return <ApprovalPanel first={problem} operation={isPurchase ? 'purchases.buy' : 'wallets.transfer'} />
-  if (text(problem, 'code') === 'settlement_pending')
+  if (readText(problem, 'code') === 'settlement_pending')
     return <Refused problem={problem} title="It may have been paid" />
   return <Refused problem={problem} title="Nothing was paid" />
 }
@@ -87,24 +87,24 @@ const mono = (value: string | null) =>
 const address = (value: string | null) => (value === null ? null : <FullAddress address={value} />)
 
 function Sent({ answer }: { readonly answer: Members }) {
-  const isDone = text(answer, 'status') === 'confirmed'
-  const [chain, contact] = [text(answer, 'chain'), text(answer, 'contact')]
+  const isDone = readText(answer, 'status') === 'confirmed'
+  const [chain, contact] = [readText(answer, 'chain'), readText(answer, 'contact')]
   return (
     <Paid
       words={isDone ? 'Sent' : 'Sent, not yet confirmed'}
       isDone={isDone}
-      amount={text(answer, 'amount')}
-      asset={text(answer, 'token')}
+      amount={readText(answer, 'amount')}
+      asset={readText(answer, 'token')}
       facts={[
-        { name: 'To', value: address(text(answer, 'destination')) },
+        { name: 'To', value: address(readText(answer, 'destination')) },
         {
           name: 'Contact',
           value: contact === null ? null : <Untrusted>{shortText(contact)}</Untrusted>,
         },
         { name: 'Chain', value: chain === null ? null : nameChain(chain) },
-        { name: 'Transaction', value: mono(text(answer, 'transactionHash')) },
-        { name: 'Transfer', value: mono(text(answer, 'transferId')) },
-        { name: 'Decision', value: mono(text(answer, 'decisionId')) },
+        { name: 'Transaction', value: mono(readText(answer, 'transactionHash')) },
+        { name: 'Transfer', value: mono(readText(answer, 'transferId')) },
+        { name: 'Decision', value: mono(readText(answer, 'decisionId')) },
       ]}
     />
   )
@@ -118,23 +118,23 @@ const boughtWords: Readonly<Record<string, string>> = {
 }
 
 function Bought({ answer }: { readonly answer: Members }) {
-  const status = text(answer, 'status') ?? ''
+  const status = readText(answer, 'status') ?? ''
   const { party } = describeCall('purchases.buy', given.value)
-  const [usd, until] = [text(answer, 'usd'), text(answer, 'expiresAt')]
-  const failure = text(answer, 'lastFailure')
+  const [usd, until] = [readText(answer, 'usd'), readText(answer, 'expiresAt')]
+  const failure = readText(answer, 'lastFailure')
   return (
     <Paid
       words={boughtWords[status] ?? plainText(status)}
       isDone={status === 'delivered' || status === 'free'}
-      amount={text(answer, 'asset') === null ? null : text(answer, 'charged')}
-      asset={text(answer, 'asset')}
+      amount={readText(answer, 'asset') === null ? null : readText(answer, 'charged')}
+      asset={readText(answer, 'asset')}
       facts={[
         { name: 'From', value: party === null ? null : <span class="wrap">{plainText(party)}</span> },
-        { name: 'Paid to', value: address(text(answer, 'payTo')) },
+        { name: 'Paid to', value: address(readText(answer, 'payTo')) },
         { name: 'Worth', value: usd === null ? null : formatUsd(usd) },
-        { name: 'Transaction', value: mono(text(answer, 'transaction')) },
-        { name: 'Purchase', value: mono(text(answer, 'purchaseId')) },
-        { name: 'Decision', value: mono(text(answer, 'decisionId')) },
+        { name: 'Transaction', value: mono(readText(answer, 'transaction')) },
+        { name: 'Purchase', value: mono(readText(answer, 'purchaseId')) },
+        { name: 'Decision', value: mono(readText(answer, 'decisionId')) },
         {
           name: 'May still come until',
           value: status === 'undelivered' && until !== null ? formatMoment(until) : null,

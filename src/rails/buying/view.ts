@@ -51,7 +51,7 @@ export const purchaseView = z.strictObject({
   price: z.string().describe('Agreed price in the asset.'),
   failure: untrustedTextOrNull('As `lastFailure`.'),
   recourseId: z.string().nullable().describe('`rec_…`: its recourse; null without one.'),
-  refunded: z.string().describe('What the seller sent back.'),
+  refunded: z.string().describe('What came back of it.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
 })
 purchaseView.register(z.globalRegistry, { id: 'Purchase' })

@@ -40,8 +40,10 @@ export async function viewContacts(
   contacts: readonly Contact[],
   { accountId, isOwner }: { accountId: string; isOwner: boolean },
 ): Promise<z.input<typeof contactView>[]> {
-  const payeesOf = (contact: Contact) => [...new Set(listPayees(contact).map((payee) => payee.toLowerCase()))]
-  const known = contacts.flatMap(payeesOf)
+  const listFolded = (contact: Contact) => [
+    ...new Set(listPayees(contact).map((payee) => payee.toLowerCase())),
+  ]
+  const known = contacts.flatMap(listFolded)
   const paid =
     known.length === 0
       ? new Map<string, never>()
@@ -51,7 +53,7 @@ export async function viewContacts(
           recipientIds: contacts.flatMap(({ recipientId }) => recipientId ?? []),
         })
   return contacts.map((contact) => {
-    const found = payeesOf(contact).flatMap((payee) => paid.get(payee) ?? [])
+    const found = listFolded(contact).flatMap((payee) => paid.get(payee) ?? [])
     const lastAt = found.reduce<Date | null>(
       (latest, one) =>
         one.lastAt !== null && (latest === null || one.lastAt > latest) ? one.lastAt : latest,

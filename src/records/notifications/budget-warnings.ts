@@ -21,7 +21,7 @@ export async function writeBudgetWarnings(parts: WarningParts, moments: Moments)
   let written = 0
   for (let after = '', isLast = false; !isLast; ) {
     const keys = await listSpenders(parts.database, { after, now: moments.now })
-    if (keys.length > 0) written += await warnOf(parts, keys, moments)
+    if (keys.length > 0) written += await writeWarnings(parts, keys, moments)
     after = keys.at(-1)?.id ?? after
     isLast = keys.length < BATCH
   }
@@ -52,7 +52,7 @@ function listSpenders({ kysely }: Connection, { after, now }: { after: string; n
     .execute()
 }
 
-async function warnOf(
+async function writeWarnings(
   { database, newId }: WarningParts,
   keys: readonly Spender[],
   { now, at }: Moments,
@@ -70,7 +70,7 @@ async function warnOf(
       written += await warn(database, newId, {
         accountId,
         keyId: id,
-        about: `budget ${id} ${period} ${startOf(period, now)} ${formatUsd(maxMicros)}`,
+        about: `budget ${id} ${period} ${findStart(period, now)} ${formatUsd(maxMicros)}`,
         data: { period, max: formatUsd(maxMicros), used: formatUsd(used) },
         at,
       })
@@ -78,7 +78,7 @@ async function warnOf(
   return written
 }
 
-function startOf(period: BudgetSpan, now: Date): string {
+function findStart(period: BudgetSpan, now: Date): string {
   return period === 'life' ? '-' : utcDay(findPeriod(period, now).start)
 }
 

@@ -17,7 +17,7 @@ type ChannelRecourseParts = Pick<PayingParts, 'database' | 'clock'>
 const action = 'channel_close'
 
 /** Begins to close the channel of a purchase unless it is closed. @returns the channel if it is. */
-export async function closeChannelOf(
+export async function closeChannel(
   { database, clock }: ChannelRecourseParts,
   recourse: Recourse,
   { id, purse_id: channelId }: Purchase,
@@ -54,7 +54,7 @@ export async function takeUnclaimed(
 ): Promise<Recourse | null> {
   const { database, clock } = parts
   if (purchase.scheme !== 'batch-settlement') return given
-  const { recourse, closed } = await closeChannelOf(parts, given, purchase)
+  const { recourse, closed } = await closeChannel(parts, given, purchase)
   if (closed === null) return recourse.status === 'open' ? null : recourse
   const unclaimed = countUnclaimed(closed, purchase)
   const { asset } = parseKind(purchase)

@@ -10,7 +10,7 @@ import { presentAgain } from '../../rails/buying/present-again.ts'
 import { findRefundUrl, requestRefund } from '../../rails/buying/request-refund.ts'
 import { chargedUnits, findPurchase, type Purchase } from '../../rails/buying/store.ts'
 import { voidPurchase } from '../../rails/buying/void-purchase.ts'
-import { closeChannelOf, takeUnclaimed } from './channel-route.ts'
+import { closeChannel, takeUnclaimed } from './channel-route.ts'
 import { linkRefund } from './link-refund.ts'
 import { findStep, type Progress, parseSteps, type Recourse, recordStep } from './store.ts'
 
@@ -78,7 +78,7 @@ async function takeVoucherBack(
   const action = 'channel_close'
   const voided = await voidPurchase(parts, purchase)
   if (voided.state === 'settled') return advancePurchase(parts, recourse)
-  if (voided.state !== 'failed') return (await closeChannelOf(parts, recourse, voided)).recourse
+  if (voided.state !== 'failed') return (await closeChannel(parts, recourse, voided)).recourse
   const isDelivered = voided.delivered_at !== null && !recourse.was_delivered
   return note(parts, recourse, {
     action,

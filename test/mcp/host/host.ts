@@ -55,7 +55,7 @@ export async function openHost(browser: Browser, client: Client): Promise<Host> 
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const context = await browser.newContext({ baseURL: addressOf(server) })
+  const context = await browser.newContext({ baseURL: readAddress(server) })
   const page = await context.newPage()
   const [opened, complaints]: [string[], string[]] = [[], []]
   page.on('console', (message) => {
@@ -92,6 +92,6 @@ export async function openHost(browser: Browser, client: Client): Promise<Host> 
   }
 }
 
-function addressOf(server: Server): string {
+function readAddress(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
