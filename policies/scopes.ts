@@ -13,6 +13,7 @@ export const scopes = {
   'investing:read': 'See the portfolio and the orders.',
   'investing:trade': 'Place and cancel orders, within the spend policy.',
   'swaps:quote': 'Request quotes of cross-chain swaps.',
+  'swaps:execute': 'Swap stablecoins of the wallet, within the spend policy.',
   'compliance:write': 'Submit Travel Rule data, and see the status of identity verification.',
   'fx:pay': 'Buy FX quotes from the wallet, within the spend policy.',
   'purchases:pay': 'Buy paid web resources from the wallet, within the spend policy.',
@@ -29,6 +30,7 @@ export const moneyScopes = [
   'cards:write',
   'cards:pay',
   'investing:trade',
+  'swaps:execute',
   'fx:pay',
   'purchases:pay',
 ] as const satisfies readonly Scope[]

@@ -47,7 +47,10 @@ import { createConfiguredRates } from './providers/rates/configured.ts'
 import { withPegs } from './providers/rates/port.ts'
 import { createConfiguredSanctions } from './providers/sanctions/configured.ts'
 import { createConfiguredScreening } from './providers/screening/configured.ts'
-import { createConfiguredAggregators } from './providers/swap-aggregator/configured.ts'
+import {
+  createConfiguredAggregators,
+  createConfiguredNamedRoutes,
+} from './providers/swap-aggregator/configured.ts'
 import { createConfiguredTracing } from './providers/tracing/configured.ts'
 import { createConfiguredTravelRule } from './providers/travel-rule-network/configured.ts'
 import { hasSigner } from './rails/wallets/signing/signer-store.ts'
@@ -205,6 +208,7 @@ export async function createRuntime(
       swapAggregators: createConfiguredAggregators(config, { clock, log }).map((one) =>
         watch(`swap_${one.tool}`, one),
       ),
+      namedRoutes: createConfiguredNamedRoutes(config),
       rates,
       railControls: watch('rail_controls', createConfiguredRailControls(config, { database, clock })),
       sanctions,

@@ -140,6 +140,7 @@ import sandboxOutbox from './sandbox/outbox.ts'
 import sandboxPayouts from './sandbox/payouts.ts'
 import sandboxPrices from './sandbox/prices.ts'
 import sandboxRecourse from './sandbox/recourse.ts'
+import sandboxRoutes from './sandbox/routes.ts'
 import sandboxSellers from './sandbox/sellers.ts'
 import schedulesCreate from './schedules/create.ts'
 import schedulesGet from './schedules/get.ts'
@@ -153,6 +154,10 @@ import securityPasskeysList from './security/passkeys/list.ts'
 import securityPasskeysRemove from './security/passkeys/remove.ts'
 import sellersFind from './sellers/find.ts'
 import statementsGet from './statements/get.ts'
+import swapsExecute from './swaps/execute.ts'
+import swapsOrdersGet from './swaps/orders/get.ts'
+import swapsOrdersIntent from './swaps/orders/intent.ts'
+import swapsOrdersList from './swaps/orders/list.ts'
 import swapsQuote from './swaps/quote.ts'
 import transfersGasless from './transfers/gasless.ts'
 import walletsAllowancesIntent from './wallets/allowances/intent.ts'
@@ -315,6 +320,7 @@ export const tools: readonly Tool[] = [
   sandboxPayouts,
   sandboxPrices,
   sandboxRecourse,
+  sandboxRoutes,
   sandboxSellers,
   schedulesCreate,
   schedulesGet,
@@ -333,6 +339,10 @@ export const tools: readonly Tool[] = [
   sellersFind,
   statementsGet,
   swapsQuote,
+  swapsExecute,
+  swapsOrdersIntent,
+  swapsOrdersGet,
+  swapsOrdersList,
   walletsGet,
   walletsSignersCreate,
   walletsSignersList,

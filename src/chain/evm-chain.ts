@@ -110,6 +110,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     },
     isGasFree: first.isDevelopment,
     entryPoint: first.contracts.entryPoint,
+    swapDesk: first.contracts.swapDesk,
     tokens,
     signer,
     walletAddress: async (wallet) => first.wallets.findSafe(wallet).address,

@@ -32,6 +32,7 @@ export type ActivityEntry = {
     | 'order'
     | 'purchase'
     | 'payout'
+    | 'swap'
     | 'dividend'
     | 'fee'
     | 'shortfall'
@@ -502,6 +503,7 @@ export type AgentsDelegateRequest = {
     | 'investing:read'
     | 'investing:trade'
     | 'swaps:quote'
+    | 'swaps:execute'
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
@@ -601,6 +603,7 @@ export type AgentsKeysCreateRequest = {
     | 'investing:read'
     | 'investing:trade'
     | 'swaps:quote'
+    | 'swaps:execute'
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
@@ -679,6 +682,7 @@ export type AgentsKeysUpdateRequest = {
     | 'investing:read'
     | 'investing:trade'
     | 'swaps:quote'
+    | 'swaps:execute'
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
@@ -954,6 +958,7 @@ export type ApprovalsRequestRequest = {
     | 'transfers.gasless'
     | 'banking.payouts.create'
     | 'purchases.buy'
+    | 'swaps.execute'
     | 'x402.fx'
     | 'investing.order'
     | 'cards.update'
@@ -2330,6 +2335,7 @@ export type DeveloperKeysCreateRequest = {
     | 'investing:read'
     | 'investing:trade'
     | 'swaps:quote'
+    | 'swaps:execute'
     | 'compliance:write'
     | 'fx:pay'
     | 'purchases:pay'
@@ -2414,6 +2420,29 @@ export type Event = EventEnvelope &
           chain: string
           /** EVM address, lower case. */
           destination: string
+          /** Hash on the chain; null if there is none yet. */
+          transactionHash: string | null
+          /** Code of the reason; null without one. */
+          reason: string | null
+        }
+      }
+    | {
+        /** `swap.submitted`: A swap was accepted: its money is held, and it is being sent. `swap.confirmed`: The chain executed a swap: what it bought is available. `swap.failed`: A swap was not made; its money is available again. */
+        type: 'swap.submitted' | 'swap.confirmed' | 'swap.failed'
+        /** Facts of the event. */
+        data: {
+          /** `dec_…`: the policy decision. */
+          decisionId: string
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** Chain by name. */
+          chain: string
+          /** Stablecoin that is bought, by symbol. */
+          buy: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+          /** Amount of it that arrived, decimal; null: none yet. */
+          receivedAmount: string | null
           /** Hash on the chain; null if there is none yet. */
           transactionHash: string | null
           /** Code of the reason; null without one. */
@@ -3621,6 +3650,7 @@ export type Problem = {
     | 'insufficient_funds'
     | 'terms_not_payable'
     | 'payout_rejected'
+    | 'swap_rejected'
     | 'recourse_impossible'
     | 'order_rejected'
     | 'authorization_rejected'
@@ -4412,6 +4442,18 @@ export type SandboxRecourseResponse = {
   outcome: 'won' | 'lost'
 }
 
+export type SandboxRoutesResponse = {
+  /** The honest route first. */
+  routes: {
+    /** Name: `route` of POST /api/swaps. */
+    route: string
+    /** True: it does what it says. */
+    isHonest: boolean
+    /** What it does with the money. */
+    description: string
+  }[]
+}
+
 export type SandboxSellersResponse = {
   /** Sellers, the honest ones first. */
   sellers: {
@@ -4734,6 +4776,50 @@ export type StatementsGetResponse = {
   movements: Movement[]
 }
 
+export type Swap = {
+  /** `swp_…` */
+  swapId: string
+  /** `submitted`: sent, do not send it again; `failed`: nothing moved. */
+  status: 'submitted' | 'confirmed' | 'bridging' | 'refunded' | 'failed'
+  /** What leaves. */
+  sell: {
+    /** Chain by name. */
+    chain: string
+    /** Stablecoin by symbol. */
+    token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+  }
+  /** What arrives. */
+  buy: {
+    /** Chain by name. */
+    chain: string
+    /** Stablecoin by symbol. */
+    token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+  }
+  /** Amount that leaves, less what came back unsold; decimal. */
+  sent: string
+  /** Amount that arrived, decimal; null until it has. */
+  received: string | null
+  /** With less nothing moves at all; decimal. */
+  minReceived: string
+  /** Cost within what arrives, in USD. */
+  fee: string
+  /** Aggregator whose route was taken. */
+  route: string
+  /** Transactions on the chain. */
+  transactions: {
+    /** Chain by name. */
+    chain: string
+    /** Its hash. */
+    hash: string
+  }[]
+  /** `dec_…`: the decision that allowed it. */
+  decisionId: string
+  /** Why nothing moved; null: it did, or may. */
+  failure: string | null
+  /** When it was requested, ISO 8601 UTC. */
+  createdAt: string
+}
+
 export type SwapFee = {
   /** Purpose of the fee. */
   name: string
@@ -4747,17 +4833,109 @@ export type SwapFee = {
   included: boolean
 }
 
+export type SwapsExecuteRequest = {
+  /** `quote_…` of POST /api/swaps, within its 30 seconds; instead of `sell` and `buy`. */
+  quoteId?: string
+  /** What leaves. */
+  sell?: {
+    /** Default: the default chain. */
+    chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
+    /** By symbol. */
+    token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+    /** Decimal of the token. */
+    amount: Amount
+  }
+  /** What arrives. */
+  buy?: {
+    /** Default: that of `sell`. */
+    chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
+    /** By symbol. */
+    token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+  }
+  /** Most that may be lost against the quote, in basis points; default 50. */
+  maxSlippageBps?: number
+  /** Least that must arrive; it never lowers the quote’s. */
+  minReceived?: Amount
+  /** Why, for the owner. */
+  reason?: string
+  /** Purpose, at most 140 characters. */
+  memo?: string
+  /** `int_…`: signed intent of the quote. */
+  intentId?: string
+  /** Signature of the intent from POST /api/swaps/orders/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for a person whose account has a signer. */
+  signature?: string
+}
+
+export type SwapsOrdersIntentRequest = {
+  /** `quote_…` of POST /api/swaps, within its 30 seconds; instead of `sell` and `buy`. */
+  quoteId?: string
+  /** What leaves. */
+  sell?: {
+    /** Default: the default chain. */
+    chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
+    /** By symbol. */
+    token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+    /** Decimal of the token. */
+    amount: Amount
+  }
+  /** What arrives. */
+  buy?: {
+    /** Default: that of `sell`. */
+    chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
+    /** By symbol. */
+    token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+  }
+  /** Most that may be lost against the quote, in basis points; default 50. */
+  maxSlippageBps?: number
+  /** Least that must arrive; it never lowers the quote’s. */
+  minReceived?: Amount
+}
+
+export type SwapsOrdersIntentResponse = Intent & {
+  /** `quote_…`: the quote that is signed. */
+  quoteId: string
+  /** With less nothing moves at all; decimal. */
+  minReceived: string
+  /** Amount that is expected to arrive, decimal. */
+  expected: string
+}
+
+export type SwapsOrdersListResponse = {
+  /** Swaps of this page, newest first. */
+  orders: Swap[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
 export type SwapsQuoteRequest = {
   /** By symbol, such as `USDC`. */
   fromToken: string
   /** By symbol. */
   toToken: string
   /** Chain of `fromToken`. */
-  fromChain: 'ethereum' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'solana' | 'base-sepolia'
+  fromChain:
+    | 'ethereum'
+    | 'base'
+    | 'arbitrum'
+    | 'optimism'
+    | 'polygon'
+    | 'solana'
+    | 'base-sepolia'
+    | 'arbitrum-sepolia'
   /** Default: `fromChain`. */
-  toChain?: 'ethereum' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'solana' | 'base-sepolia'
+  toChain?:
+    | 'ethereum'
+    | 'base'
+    | 'arbitrum'
+    | 'optimism'
+    | 'polygon'
+    | 'solana'
+    | 'base-sepolia'
+    | 'arbitrum-sepolia'
   /** Decimal of the token. */
   amountIn: Amount
+  /** Asks this aggregator alone. In the sandbox, GET /sandbox/routes lists them. */
+  route?: string
 }
 
 export type SwapsQuoteResponse = {
@@ -4789,6 +4967,8 @@ export type SwapsQuoteResponse = {
   toToken: string
   /** Chain by name. */
   toChain: string
+  /** True: POST /api/swaps/orders executes it. */
+  executable: boolean
   /** Accepted slippage, in basis points. */
   slippageBps: number
   /** Fees of the aggregator and its providers. */
@@ -5362,6 +5542,7 @@ export interface Operations {
           | 'order'
           | 'purchase'
           | 'payout'
+          | 'swap'
           | 'dividend'
           | 'fee'
           | 'shortfall'
@@ -6275,6 +6456,8 @@ export interface Operations {
     readonly prices: Call<SandboxPricesRequest, SandboxPricesResponse>
     /** Decide a card dispute or the recall of a payout by sending the signed webhook of its provider. */
     readonly recourse: Call<SandboxRecourseRequest, SandboxRecourseResponse>
+    /** List the routes that a quote can name: the honest one, and those that lie. */
+    readonly routes: Call<Record<never, never>, SandboxRoutesResponse>
     /** List the sellers of the sandbox, honest and dishonest, that take real payments on the sandbox chain. */
     readonly sellers: Call<Record<never, never>, SandboxSellersResponse>
   }
@@ -6470,6 +6653,31 @@ export interface Operations {
   readonly swaps: {
     /** Ask all aggregators what a swap of one token to another costs, on the same or another chain. */
     readonly quote: Call<SwapsQuoteRequest, SwapsQuoteResponse>
+    /** Swap a stablecoin of the wallet to another on the same chain. */
+    readonly execute: Call<SwapsExecuteRequest, Swap>
+    readonly orders: {
+      /** List swaps, newest first; a key sees its own. */
+      readonly list: List<
+        {
+          /** 1 to 100, default 50. */
+          limit?: number | string
+          /** From `nextCursor`. */
+          cursor?: string
+        },
+        SwapsOrdersListResponse,
+        SwapsOrdersListResponse['orders'][number]
+      >
+      /** Get the intent to sign for a swap from the owner’s own wallet, valid for five minutes. */
+      readonly intent: Call<SwapsOrdersIntentRequest, SwapsOrdersIntentResponse>
+      /** Read one swap. */
+      readonly get: Call<
+        {
+          /** `swp_…` */
+          id: string
+        },
+        Swap
+      >
+    }
   }
   readonly webhookEndpoints: {
     /** Send the account’s events to a URL, signed as Standard Webhooks; at most ten endpoints. */
@@ -6712,6 +6920,7 @@ export const routes: Readonly<
   'sandbox.payouts': ['POST', '/sandbox/payouts', true, ''],
   'sandbox.prices': ['POST', '/sandbox/prices', true, ''],
   'sandbox.recourse': ['POST', '/sandbox/recourse', true, ''],
+  'sandbox.routes': ['GET', '/sandbox/routes', false, ''],
   'sandbox.sellers': ['GET', '/sandbox/sellers', false, ''],
   'schedules.create': ['POST', '/api/schedules', true, ''],
   'schedules.list': ['GET', '/api/schedules', false, 'schedules cursor'],
@@ -6730,6 +6939,10 @@ export const routes: Readonly<
   'sellers.find': ['GET', '/api/sellers', false, ''],
   'statements.get': ['GET', '/api/statements/{period}', false, ''],
   'swaps.quote': ['POST', '/api/swaps', true, ''],
+  'swaps.execute': ['POST', '/api/swaps/orders', true, ''],
+  'swaps.orders.list': ['GET', '/api/swaps/orders', false, 'orders cursor'],
+  'swaps.orders.intent': ['POST', '/api/swaps/orders/intent', true, ''],
+  'swaps.orders.get': ['GET', '/api/swaps/orders/{id}', false, ''],
   'wallets.get': ['GET', '/api/wallets', false, ''],
   'wallets.signers.create': ['POST', '/api/wallets/signers', true, ''],
   'wallets.signers.list': ['GET', '/api/wallets/signers', false, 'signers cursor'],

@@ -118,6 +118,8 @@ export interface Services {
   readonly chains: Chains
   readonly broker: Broker
   readonly swapAggregators: readonly SwapAggregator[]
+  /** Routes that quotes take only by their name: those of the sandbox that lie. */
+  readonly namedRoutes: readonly SwapAggregator[]
   readonly rates: Rates
   readonly railControls: RailControls
   readonly sanctions: Sanctions

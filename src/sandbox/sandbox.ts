@@ -62,6 +62,7 @@ export const demoScopes: readonly Scope[] = [
   'investing:read',
   'investing:trade',
   'swaps:quote',
+  'swaps:execute',
   'cards:read',
   'cards:write',
   'cards:pay',
@@ -79,7 +80,7 @@ const demoPolicy: Policy = {
   currency: 'USD',
   perTransaction: { max: '25' },
   dailyBudget: { max: '100' },
-  categories: { allow: ['transfer', 'card', 'invest', 'x402'] },
+  categories: { allow: ['transfer', 'card', 'invest', 'swap', 'x402'] },
 }
 
 /** Prepares the sandbox, and restores chain balances from the ledger now and after every chain reset. */

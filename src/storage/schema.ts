@@ -114,6 +114,7 @@ export interface Schema {
   sold_channel: SoldChannelTable
   sold_voucher: SoldVoucherTable
   spend_note: SpendNoteTable
+  swap_order: SwapOrderTable
   swap_quote: SwapQuoteTable
   transfer: TransferTable
   travel_rule: TravelRuleTable
@@ -712,6 +713,7 @@ export interface IntentTable {
   expires_at: Date
   used_at: Date | null
   payout_id: string | null
+  route: JsonColumn | null
 }
 
 export interface InvestingOrderTable {
@@ -1449,12 +1451,36 @@ export interface SpendNoteTable {
   memo: string | null
 }
 
+export interface SwapOrderTable {
+  id: string
+  account_id: string
+  key_id: string | null
+  decision_id: string
+  quote_id: string
+  chain: string
+  sell: string
+  units: bigint
+  buy: string
+  min_received: bigint
+  expected: bigint
+  fee_micros: bigint
+  route: string
+  state: 'submitted' | 'confirmed' | 'failed'
+  received: bigint | null
+  unsold: Generated<bigint>
+  transaction_hash: string | null
+  failure: string | null
+  created_at: Date
+  updated_at: Date
+}
+
 export interface SwapQuoteTable {
   id: string
   account_id: string
   answer: JsonColumn
   created_at: Date
   expires_at: Date
+  route: JsonColumn | null
 }
 
 export interface TransferTable {
@@ -1476,6 +1502,7 @@ export interface TransferTable {
   mac: string | null
   failure_code: 'provider_unavailable' | 'signature_rejected' | null
   payer: Generated<'wallet' | 'escrow'>
+  route: JsonColumn | null
 }
 
 export interface TravelRuleTable {

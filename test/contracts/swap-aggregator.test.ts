@@ -298,7 +298,63 @@ describe.each(vendors)('swap aggregator: $tool', ({ tool, create, answer, offer,
   })
 })
 
-describe.each(createSandboxAggregators().map((each) => [each.tool, each] as const))(
+describe('the executable offers of LI.FI', () => {
+  const questions: string[] = []
+  let made: object = {}
+  const server = createServer((incoming, response) => {
+    questions.push(incoming.url ?? '')
+    json(made)(response)
+  })
+  let origin = ''
+  beforeAll(async () => {
+    origin = await listenLocally(server)
+  })
+  afterAll(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const desk = `0x${'d'.repeat(40)}` as const
+  const diamond = `0x${'1'.repeat(40)}`
+  const estimate = {
+    toAmount: '99700000',
+    toAmountMin: '99200000',
+    toAmountUSD: '99.65',
+    executionDuration: 0,
+    approvalAddress: diamond,
+  }
+  const venue = {
+    chain: { name: 'base', swapDesk: desk, tokens: { USDC: desk } },
+    at: new Date(0),
+  }
+  const quoteLocally = () =>
+    createLifi({ url: origin, apiKey: null }).quote(
+      { ...request, to: token('base', 'USDT'), venue: venue as never },
+      soon(),
+    )
+
+  it('are asked for the desk, which makes the call and gets what it buys', async () => {
+    made = { estimate, transactionRequest: { to: diamond, data: '0x1234', value: '0x0' } }
+    expect(await quoteLocally()).toMatchObject({
+      status: 'offered',
+      offer: { call: { target: diamond, spender: diamond, data: '0x1234' } },
+    })
+    const { searchParams } = new URL(questions.at(-1) ?? '', origin)
+    expect([searchParams.get('fromAddress'), searchParams.get('toAddress')]).toEqual([desk, desk])
+  })
+
+  it('are prices only where the call needs native coin, or there is none', async () => {
+    for (const transactionRequest of [{ to: diamond, data: '0x1234', value: '0x5' }, null, undefined]) {
+      made = { estimate, transactionRequest }
+      const answer = await quoteLocally()
+      expect(answer).toMatchObject({ status: 'offered' })
+      expect(answer).not.toMatchObject({ offer: { call: expect.anything() } })
+    }
+  })
+})
+
+const modelled = createSandboxAggregators().filter(({ isLocal }) => isLocal !== true)
+
+describe.each(modelled.map((each) => [each.tool, each] as const))(
   'swap aggregator: %s',
   (_tool, aggregator) => {
     const offerFor = async (changes: Partial<SwapRequest> = {}) => {

@@ -8,6 +8,7 @@ export const TABLE_FILE = 'docs/agents.md'
 const withoutTool: Readonly<Record<string, string>> = {
   'agents.keys.tree': '`agents_delegations_list` has the same keys, in pages',
   'purchases.response': '`purchases_get` has the first 256 KiB of an answer',
+  'swaps.orders.list': '`activity_list` has the same swaps',
   'wallets.transfer_intent': 'a key needs no signature for its transfers',
 }
 

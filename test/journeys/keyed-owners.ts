@@ -111,6 +111,8 @@ export interface Owner {
   /** Registers the key and makes a first transfer, which hands over the wallet. */
   handOver(): Promise<{ status: number }>
   transfer(transfer: { destination: string; amount: string }): Promise<{ status: number }>
+  /** Signs the EIP-712 data of an intent. */
+  sign(typedData: unknown): Promise<Hex>
   /** Moves USDC by an operation outside the gateway. */
   moveAlone(to: string, units: bigint): Promise<unknown>
   /** Gets an intent, spends its nonce on an empty call, and submits the intent anyway. */
@@ -149,6 +151,7 @@ export async function openOwner(origin: string, rpcUrl: string, email: string): 
       return confirm(await intentFor({ destination: key.address, amount: '0.01' }))
     },
     transfer: async (transfer) => confirm(await intentFor(transfer)),
+    sign: (typedData) => key.signTypedData(typedData as never),
     moveAlone: async (to, units) => {
       const { typedData } = await intentFor({ destination: key.address, amount: '0.01' })
       const args = [hex.parse(to), units] as const

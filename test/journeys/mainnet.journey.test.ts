@@ -72,6 +72,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         faults: [
           { name: 'allowances', status: 'missing' },
           { name: 'walletSetup', status: 'missing' },
+          { name: 'swapDesk', status: 'missing' },
         ],
       })
       const first = await deploy(empty)

@@ -6,11 +6,11 @@ import { openScene, type Scene } from './scene.ts'
 import { type OperationResult, openTransports, type Transports } from './ways.ts'
 
 /** Prices, rates and equities change between calls: only their shape is compared. */
-const moving = new Set(['investing_portfolio', 'investing_order', 'swaps_quote', 'x402_fx'])
+const moving = new Set(['investing_portfolio', 'investing_order', 'swaps_execute', 'swaps_quote', 'x402_fx'])
 
 /** Ids and times that differ in each call, inside a text or as a whole. */
 const changing: readonly [RegExp, string][] = [
-  [/\b(acct|key|card|va|ord|tx|quote|pay|appr|dec|kyc|tr|evt|req)_[0-9a-hjkmnp-tv-z]{26}\b/g, '$1_…'],
+  [/\b(acct|key|card|va|ord|tx|quote|pay|appr|dec|kyc|tr|evt|req|swp)_[0-9a-hjkmnp-tv-z]{26}\b/g, '$1_…'],
   [/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time'],
   [/0x[0-9a-f]{64}\b/g, 'hash'],
 ]
@@ -112,6 +112,7 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
     banking_payouts_quote: 'not_found',
     transfers_gasless: 'authorization_rejected',
     wallets_transfers_get: 'not_found',
+    swaps_orders_get: 'not_found',
     investing_orders_cancel: 'not_found',
     compliance_travel_rules_get: 'not_found',
     x402_payments_get: 'not_found',

@@ -52,7 +52,7 @@ export async function openScene(): Promise<Scene> {
     policy: {
       perTransaction: { max: '25' },
       dailyBudget: { max: '100' },
-      categories: { allow: ['transfer', 'card', 'invest', 'x402'] },
+      categories: { allow: ['transfer', 'card', 'invest', 'swap', 'x402'] },
     },
   })
   const { id: agentId, key: apiKey } = z.object({ id: z.string(), key: z.string() }).parse(made)

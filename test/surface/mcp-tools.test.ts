@@ -104,6 +104,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'sandbox.payouts': sandbox,
   'sandbox.prices': sandbox,
   'sandbox.recourse': sandbox,
+  'sandbox.routes': sandbox,
   'sandbox.sellers': sandbox,
   'security.journal.list': security,
   'security.lock': security,
@@ -111,6 +112,8 @@ const leftOut: Readonly<Record<string, string>> = {
   'security.passkeys.list': security,
   'security.passkeys.remove': security,
   'statements.get': owners,
+  'swaps.orders.intent': 'Prepares a person’s signature; an agent does not need it.',
+  'swaps.orders.list': 'activity_list has the same swaps.',
   'wallets.allowances.intent': owners,
   'wallets.allowances.list': owners,
   'wallets.allowances.set': owners,
@@ -138,7 +141,12 @@ describe('the operations that are no MCP tools', () => {
 
   it('are none that a key may call, except an intent', () => {
     const callable = tools.filter(({ mcp, who }) => !mcp && who === 'account').map(({ name }) => name)
-    expect(callable).toEqual(['agents.keys.tree', 'purchases.response', 'wallets.transfer_intent'])
+    expect(callable).toEqual([
+      'agents.keys.tree',
+      'purchases.response',
+      'swaps.orders.list',
+      'wallets.transfer_intent',
+    ])
   })
 
   it('include every operation of owners, administrators and sign-in', () => {

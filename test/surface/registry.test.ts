@@ -49,6 +49,7 @@ describe('the registry', () => {
       'auth.devices.reject',
       'auth.devices.start',
       'banking.payouts.intent',
+      'swaps.orders.intent',
       'banking.payouts.quote',
       'purchases.intent',
       'wallets.allowances.intent',

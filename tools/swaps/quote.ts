@@ -6,13 +6,12 @@ import { swapChainNames } from '../../src/core/money/swap-tokens.ts'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import type { SwapFee, SwapRequest } from '../../src/providers/swap-aggregator/port.ts'
+import { findNamedRoute } from '../../src/rails/swaps/named-route.ts'
 import { parsePair, unitsIn } from '../../src/rails/swaps/pair.ts'
+import { findVenue, SLIPPAGE_BPS, toExecutable } from '../../src/rails/swaps/plan-swap.ts'
 import { QUOTE_MS, quoteSwap, type RankedOffer } from '../../src/rails/swaps/quote-swap.ts'
 import { insertQuote } from '../../src/rails/swaps/store.ts'
 import { findWallet } from '../../src/rails/wallets/store.ts'
-
-/** Accepted shortfall against the expected output: 0.5 %. */
-const SLIPPAGE_BPS = 50
 
 const name = z.string().min(1).max(40)
 const chain = name.meta({ enum: [...swapChainNames] })
@@ -46,7 +45,8 @@ export default defineTool({
   title: 'Swap quote',
   summary: 'Ask all aggregators what a swap of one token to another costs, on the same or another chain.',
   description:
-    'Nothing moves, and no tool carries a quote out. The best offer, after fees and gas, is first and valid for 30 seconds.',
+    'Nothing moves. The best offer, after fees and gas, is first and valid for 30 seconds; `executable`: swaps_execute makes it.',
+  restOnly: ['route'],
   restDescription:
     '`pair_not_supported` lists tokens and chains; the hint of `no_route` says whether to wait or to change the amount.',
   route: 'POST /api/swaps',
@@ -63,6 +63,11 @@ export default defineTool({
     fromChain: chain.describe('Chain of `fromToken`.'),
     toChain: chain.optional().describe('Default: `fromChain`.'),
     amountIn: decimalAmount.describe('Decimal of the token.'),
+    route: z
+      .string()
+      .max(40)
+      .optional()
+      .describe('Asks this aggregator alone. In the sandbox, GET /sandbox/routes lists them.'),
   }),
   output: z.strictObject({
     id: z.string().describe('`quote_…`'),
@@ -73,6 +78,7 @@ export default defineTool({
     amountIn: z.string().describe('Amount to swap, as a decimal string of the token.'),
     toToken: z.string().describe('By symbol.'),
     toChain: z.string().describe('Chain by name.'),
+    executable: z.boolean().describe('True: POST /api/swaps/orders executes it.'),
     slippageBps: z.int().describe('Accepted slippage, in basis points.'),
     fees: z.array(fee).describe('Fees of the aggregator and its providers.'),
     expiresAt: z.string().describe('When the quote expires, ISO 8601 UTC.'),
@@ -92,17 +98,23 @@ export default defineTool({
   }),
   failures: ['pair_not_supported', 'no_route'],
   example: { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '100' },
-  run: async (context, { amountIn, ...names }) => {
+  run: async (context, { amountIn, route, ...names }) => {
     const accountId = requireCaller(context).account.id
     const { from, to } = parsePair({ ...names, toChain: names.toChain })
+    const venue = findVenue(context, { from, to })
     const request: SwapRequest = {
       from,
       to,
       amountIn: unitsIn(from, amountIn),
       slippageBps: SLIPPAGE_BPS,
       sender: (await findWallet(context.database, accountId)) ?? null,
+      venue,
     }
-    const { best, alternatives, failed } = await quoteSwap(context.swapAggregators, request)
+    const { best, alternatives, failed } = await quoteSwap(
+      route === undefined ? context.swapAggregators : [findNamedRoute(context, route)],
+      request,
+    )
+    const executable = toExecutable(best, venue, request.amountIn)
     const at = context.clock()
     const id = context.newId('quote', at)
     const expiresAt = new Date(at.getTime() + QUOTE_MS)
@@ -115,13 +127,14 @@ export default defineTool({
       amountIn: formatUnits(request.amountIn, from.decimals),
       toToken: to.symbol,
       toChain: to.chain,
+      executable: executable !== null,
       slippageBps: SLIPPAGE_BPS,
       fees: best.fees.map(viewFee),
       expiresAt: expiresAt.toISOString(),
       alternatives: alternatives.map((offer) => viewOffer(offer, to.decimals)),
       failed: failed.map(({ tool, reason }) => ({ tool, reason })),
     }
-    await insertQuote(context.database, { id, accountId, answer: toJson(answer), at, expiresAt })
+    await insertQuote(context, { id, accountId, answer: toJson(answer), executable, at, expiresAt })
     return answer
   },
 })

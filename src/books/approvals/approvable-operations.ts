@@ -4,6 +4,7 @@ export const approvableOperations = [
   'transfers.gasless',
   'banking.payouts.create',
   'purchases.buy',
+  'swaps.execute',
   'x402.fx',
   'investing.order',
   'cards.update',

@@ -94,13 +94,21 @@ function pathText(path: readonly PathLimits[]): string {
 }
 
 /** Serializes a transfer's row as the JSON text that the database functions read. */
-export function transferText({ authorization, validUntil, intentId, units, ...row }: TransferRow): string {
+export function transferText({
+  authorization,
+  validUntil,
+  intentId,
+  units,
+  route,
+  ...row
+}: TransferRow): string {
   return JSON.stringify({
     ...row,
     units: units.toString(),
     authorized: authorization,
     valid_until: validUntil,
     intent: intentId,
+    ...(route === undefined ? {} : { route: { ...route, minReceived: route.minReceived.toString() } }),
   })
 }
 

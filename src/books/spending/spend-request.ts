@@ -5,7 +5,7 @@ import type { SignatureNonce } from '../../core/base/principal.ts'
 import type { Violation } from '../../core/failures/failure.ts'
 import type { Stablecoin } from '../../core/money/money.ts'
 import type { Value } from '../../core/money/shares.ts'
-import type { Address, Authorization } from '../../providers/chain/port.ts'
+import type { Address, Authorization, SwapRoute } from '../../providers/chain/port.ts'
 import type { IdempotentCall } from './idempotency.ts'
 
 /**
@@ -50,6 +50,8 @@ export interface TransferRow {
   readonly authorization: Authorization
   readonly signer: 'sandbox' | 'passkey' | 'eoa' | 'agent'
   readonly payer: 'wallet' | 'escrow'
+  /** Route of a swap, which the destination executes with the money; absent: a plain payment. */
+  readonly route?: SwapRoute
   readonly validUntil: Date
   readonly mac: string
   readonly intentId: string | null

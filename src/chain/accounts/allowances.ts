@@ -7,11 +7,11 @@ import type {
   Wallet,
   WalletCall,
 } from '../../providers/chain/port.ts'
-import { allowanceAbi, safeAbi } from '../contracts/abi.ts'
+import { allowanceAbi, safeAbi, swapDeskAbi } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import type { Deployments } from './deployments.ts'
-import type { SafeCall } from './user-operation.ts'
+import { buildDeskCall, buildSwapOrder, type SafeCall } from './user-operation.ts'
 import { agentHash, type Wallets } from './wallets.ts'
 
 /**
@@ -22,8 +22,14 @@ export function buildAllowanceCall(
   { contracts, tokens }: { contracts: AccountContracts; tokens: TokenAddresses },
   { safe, agentId, call }: { safe: Address; agentId: string; call: WalletCall },
 ): SafeCall {
-  if (call.kind !== 'transfer')
+  if (call.kind === 'allowance')
     throw new Error(`An allowance can only pay; it cannot make a call of kind ${call.kind}.`)
+  if (call.kind === 'swap') {
+    const order = buildSwapOrder(tokens, call, safe)
+    const args = [contracts.allowances, safe, agentHash(agentId), order] as const
+    const data = encodeFunctionData({ abi: swapDeskAbi, functionName: 'swapForAgent', args })
+    return buildDeskCall(contracts, data)
+  }
   const args = [
     safe,
     agentHash(agentId),

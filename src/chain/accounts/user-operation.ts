@@ -13,6 +13,7 @@ import {
   prepareEncodeFunctionData,
   slice,
   stringToHex,
+  zeroAddress,
 } from 'viem'
 import type {
   Address,
@@ -21,7 +22,7 @@ import type {
   TokenAddresses,
   WalletCall,
 } from '../../providers/chain/port.ts'
-import { entryPointAbi, safeAbi, tokenAbi } from '../contracts/abi.ts'
+import { entryPointAbi, safeAbi, swapDeskAbi, tokenAbi } from '../contracts/abi.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import { setAllowanceCall } from './wallets.ts'
 
@@ -58,14 +59,20 @@ const CALL_GAS = 300_000n
 const HAND_OVER_GAS = 500_000n
 /** Maximum gas for verifying the owner's signature; without a precompile, a passkey's needs a Solidity verifier. */
 const VERIFICATION_GAS = { key: 200_000n, passkey: 700_000n } as const
+/** Maximum gas of a swap: a route may pass through several markets. */
+const SWAP_GAS = 1_500_000n
 /** Gas of the EntryPoint per operation. */
 const OVERHEAD_GAS = 60_000n
 
-/** A call made by a Safe. @property byDelegate runs the code of `to` in the Safe's context (delegatecall). */
+/**
+ * A call made by a Safe.
+ * @property byDelegate runs the code of `to` in the Safe's context (delegatecall). @property gas more than calls usually need.
+ */
 export interface SafeCall {
   readonly to: Address
   readonly data: Hex
   readonly byDelegate?: boolean
+  readonly gas?: bigint
 }
 
 /** Contracts that an operation's hashes name, with their chain. */
@@ -109,9 +116,19 @@ export function toNonce(id: string): bigint {
  * checksums.
  */
 export function toSafeCall(
-  { contracts, tokens, delegate }: { contracts: AccountContracts; tokens: TokenAddresses; delegate: Address },
+  {
+    contracts,
+    tokens,
+    delegate,
+    safe,
+  }: { contracts: AccountContracts; tokens: TokenAddresses; delegate: Address; safe: Address },
   call: WalletCall,
 ): SafeCall {
+  if (call.kind === 'swap') {
+    const args = [buildSwapOrder(tokens, call, safe)] as const
+    const data = encodeFunctionData({ abi: swapDeskAbi, functionName: 'swapFromSafe', args })
+    return buildDeskCall(contracts, data)
+  }
   if (call.kind === 'allowance')
     return { to: contracts.allowances, data: setAllowanceCall(delegate, call.agentId, call.dailyMicros) }
   const args = [lowerCaseAddress(call.to), call.units] as const
@@ -119,6 +136,29 @@ export function toSafeCall(
     to: addressIn(tokens, call.token),
     data: encodeFunctionData({ ...transferFunction, args }),
   }
+}
+
+/** Builds what the desk is to do. @param receiver wallet that gets what was bought, and what was not sold. */
+export function buildSwapOrder(
+  tokens: TokenAddresses,
+  { token, units, route }: Extract<WalletCall, { kind: 'swap' }>,
+  receiver: Address,
+) {
+  return {
+    sell: addressIn(tokens, token),
+    units,
+    buy: addressIn(tokens, route.buy),
+    minReceived: route.minReceived,
+    receiver,
+    target: route.target,
+    spender: route.spender ?? zeroAddress,
+    data: route.data,
+  }
+}
+
+/** Builds the call by which a Safe runs the desk's code: it pays the desk, and the desk swaps. */
+export function buildDeskCall({ swapDesk: to }: Pick<AccountContracts, 'swapDesk'>, data: Hex): SafeCall {
+  return { to, data, byDelegate: true, gas: SWAP_GAS }
 }
 
 /** Builds the data for the Safe's owner to sign. */
@@ -234,8 +274,8 @@ export function handleOpsCall(
   }
 }
 
-function chooseCallGas({ byDelegate = false }: SafeCall): bigint {
-  return byDelegate ? HAND_OVER_GAS : CALL_GAS
+function chooseCallGas({ byDelegate = false, gas }: SafeCall): bigint {
+  return gas ?? (byDelegate ? HAND_OVER_GAS : CALL_GAS)
 }
 
 function encodeCallData({ to, data, byDelegate = false }: SafeCall): Hex {

@@ -108,3 +108,20 @@ export const allowanceAbi = parseAbi([
   'error UnknownPrice(address token)',
   'error TransferFailed(bytes reason)',
 ])
+
+/** `contracts/SwapDesk.sol`: swaps by call data of strangers. */
+export const swapDeskAbi = parseAbi([
+  'struct Order { address sell; uint256 units; address buy; uint256 minReceived; address receiver; address target; address spender; bytes data; }',
+  'function swapFromSafe(Order order)',
+  'function swapForAgent(address module, address safe, bytes32 agent, Order order)',
+  'function swap(Order order)',
+  'error BelowMinimum(uint256 bought, uint256 minReceived)',
+  'error CallForbidden()',
+  'error NotTheDesk()',
+  'error Reentered()',
+  'error RouteFailed(bytes reason)',
+  'error TokenFailed(address token)',
+  'error WrongToken()',
+  'error AllowanceExceeded(uint256 daily, uint256 spent, uint256 value)',
+  'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
+])

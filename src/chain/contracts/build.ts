@@ -20,12 +20,15 @@ const placed = {
   SandboxUptoProxy: 'sandboxUptoProxyCode',
   SandboxChannels: 'sandboxChannelsCode',
   SandboxDepositCollector: 'sandboxDepositCollectorCode',
+  SandboxPool: 'sandboxPoolCode',
+  SandboxLiar: 'sandboxLiarCode',
 }
 
 /** Contracts behind wallets, with the names of their exports. */
 const deployed = {
   AgentAllowance: 'agentAllowanceCode',
   IntentSigner: 'intentSignerCode',
+  SwapDesk: 'swapDeskCode',
   WalletSetup: 'walletSetupCode',
 }
 

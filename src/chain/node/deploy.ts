@@ -1,14 +1,18 @@
 /** Sets up a development node: deploys missing contracts of the smart accounts, the tokens, the multicall and those of x402. */
 import { concat, encodeFunctionData, getCreate2Address, keccak256, pad } from 'viem'
+import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { channelsAddress, depositCollectorAddress } from '../../providers/payment-channels.ts'
+import { poolAbi, sandboxLiarAddress, sandboxPoolAddress } from '../../providers/sandbox-market.ts'
 import { tokenAbi } from '../contracts/abi.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxChannelsCode,
   sandboxDepositCollectorCode,
+  sandboxLiarCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
+  sandboxPoolCode,
   sandboxStablecoinCode,
   sandboxTetherCode,
   sandboxUptoProxyCode,
@@ -37,6 +41,17 @@ const safeDeployerCode: Hex =
 const entryPointSalt: Hex = '0x90d8084deab30c2a37c45e8d47f49f2f7965183cb6990a98943ef94940681de3'
 const noSalt = pad('0x', { size: 32 })
 
+/** Prices of whole tokens in the sandbox's market, in millionths of a US dollar. */
+const marketPrices: Readonly<Record<Stablecoin, bigint>> = {
+  USDC: 1_000_000n,
+  USDT: 1_000_000n,
+  PYUSD: 1_000_000n,
+  EURC: 1_070_500n,
+}
+
+/** Units of each token in the sandbox's market: more than can be bought from it. */
+const MARKET_UNITS = 200_000_000_000_000n
+
 /** Stand-ins for the contracts of x402, at their addresses. */
 const x402StandIns = [
   [permit2Address, sandboxPermit2Code],
@@ -63,11 +78,14 @@ export async function deployMissing(
     ensureCode(client, safeDeployer, safeDeployerCode),
     ensureCode(client, multicallAddress, sandboxMulticallCode),
     ...x402StandIns.map(([address, code]) => ensureCode(client, address, code)),
+    ensureCode(client, sandboxPoolAddress, sandboxPoolCode),
+    ensureCode(client, sandboxLiarAddress, sandboxLiarCode),
   ])
   await Promise.all([
     ...Object.entries(tokens).map(([symbol, token]) => ensureToken(client, relayer, symbol, token)),
     ...Object.values(plans).map((plan) => ensureDeployed(client, relayer, plan)),
   ])
+  await ensureMarket(client, relayer, tokens)
   return listAddresses(plans)
 }
 
@@ -91,6 +109,7 @@ function listAddresses(plans: Record<keyof AccountContracts, Deployment>): Accou
     passkeyVerifier: address('passkeyVerifier'),
     allowances: address('allowances'),
     walletSetup: address('walletSetup'),
+    swapDesk: address('swapDesk'),
   }
 }
 
@@ -121,6 +140,7 @@ function deployments(): Record<keyof AccountContracts, Deployment> {
     passkeyVerifier: plan(safeDeployer, noSalt, code.passkeyVerifier),
     allowances: { ...ownContracts.allowances, deployer: commonDeployer },
     walletSetup: { ...ownContracts.walletSetup, deployer: commonDeployer },
+    swapDesk: { ...ownContracts.swapDesk, deployer: commonDeployer },
   }
 }
 
@@ -154,4 +174,29 @@ async function ensureToken(
   const data = encodeFunctionData({ abi: tokenAbi, functionName: 'initialize', args })
   await relayer.send({ to: address, data, gas: 500_000n })
   if (!(await isReady())) throw new Error(`The token ${symbol} could not be set up at ${address}.`)
+}
+
+/** Prices the tokens in the sandbox's market, and mints its liquidity. */
+async function ensureMarket(client: NodeClient, relayer: Relayer, tokens: SandboxTokens): Promise<void> {
+  for (const symbol of stablecoins) {
+    const token = tokens[symbol]
+    if (token === undefined) continue
+    const pool = { address: sandboxPoolAddress, abi: poolAbi } as const
+    const readPrice = () => client.readContract({ ...pool, functionName: 'prices', args: [token.address] })
+    if ((await readPrice()) === 0n) {
+      const args = [token.address, marketPrices[symbol]] as const
+      await relayer.send({
+        to: sandboxPoolAddress,
+        data: encodeFunctionData({ abi: poolAbi, functionName: 'price', args }),
+        gas: 200_000n,
+      })
+      const mint = [[sandboxPoolAddress], [MARKET_UNITS]] as const
+      await relayer.send({
+        to: token.address,
+        data: encodeFunctionData({ abi: tokenAbi, functionName: 'mintBatch', args: mint }),
+        gas: 300_000n,
+      })
+    }
+    if ((await readPrice()) === 0n) throw new Error(`The market has no price of ${symbol}.`)
+  }
 }

@@ -13,8 +13,10 @@ import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxChannelsCode,
   sandboxDepositCollectorCode,
+  sandboxLiarCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
+  sandboxPoolCode,
   sandboxStablecoinCode,
   sandboxTetherCode,
   sandboxUptoProxyCode,
@@ -37,6 +39,7 @@ export async function findPreparedState(chain: ChainName, tokens: SandboxTokens)
     .update(
       [sandboxPermit2Code, sandboxUptoProxyCode, sandboxChannelsCode, sandboxDepositCollectorCode].join(),
     )
+    .update([sandboxPoolCode, sandboxLiarCode].join())
     .digest('hex')
   const name = `${chain}-${hash.slice(0, 16)}.json`
   const path = cachePath(name)

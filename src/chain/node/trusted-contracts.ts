@@ -58,6 +58,7 @@ const contractNames = [
   'passkeyVerifier',
   'allowances',
   'walletSetup',
+  'swapDesk',
 ] as const satisfies readonly (keyof AccountContracts)[]
 
 async function check(

@@ -37,6 +37,7 @@ import {
 import type { ReadReceipt } from './read-receipt.ts'
 import { findReceipt, generatePauses } from './receipts.ts'
 import { findCause, findRefusal } from './refusal.ts'
+import { findSwapRefusal } from './swaps.ts'
 
 /** Dependencies of operations. @property prepare prepares a wallet for its next operation. */
 export interface OperationOptions {
@@ -83,7 +84,7 @@ export function createOperations(options: OperationOptions): Operations {
   ): OperationPlan {
     const safe = wallets.findSafe(wallet).address
     const signer = signedBy === 'passkey' ? 'passkey' : 'key'
-    return { safe, id, validUntil, signer, call: toSafeCall({ contracts, tokens, delegate }, call) }
+    return { safe, id, validUntil, signer, call: toSafeCall({ contracts, tokens, delegate, safe }, call) }
   }
 
   /**
@@ -146,7 +147,14 @@ export function createOperations(options: OperationOptions): Operations {
         reason: 'the signature has an unsupported form',
         cause: 'authorization',
       }
-    const callRefusal = await findCallRefusal(plan)
+    const { call, wallet } = operation
+    const callRefusal =
+      call.kind === 'swap'
+        ? await findSwapRefusal(
+            { client, contracts, tokens },
+            { plan, call, wallet: wallets.findSafe(wallet).address },
+          )
+        : await findCallRefusal(plan)
     if (callRefusal !== undefined) return resolveRefusal(operation, plan, callRefusal)
     const bundled = await bundler.send(packOperation(plan, signature))
     if (bundled.status === 'refused') return resolveRefusal(operation, plan, bundled.reason)

@@ -13,6 +13,7 @@ import { channelsAddress, depositCollectorAddress } from '../../providers/paymen
 import {
   agentAllowanceCode,
   agentAllowanceCodeHash,
+  swapDeskCode,
   walletSetupCode,
   walletSetupCodeHash,
 } from '../contracts/account-contracts.artifact.ts'
@@ -141,6 +142,7 @@ export interface AccountContracts {
   readonly passkeyVerifier: Address
   readonly allowances: Address
   readonly walletSetup: Address
+  readonly swapDesk: Address
 }
 
 /** Deployer that exists on nearly every chain. @see https://github.com/Arachnid/deterministic-deployment-proxy */
@@ -150,6 +152,7 @@ export const commonDeployer: Address = '0x4e59b44847b379578588920cA78FbF26c0B495
 export const ownContracts = {
   allowances: ownContract(agentAllowanceCode),
   walletSetup: ownContract(walletSetupCode),
+  swapDesk: ownContract(swapDeskCode),
 } as const
 
 /** A contract created by the common deployer. @property data calldata for the deployer. */
@@ -178,6 +181,7 @@ export const canonicalContracts: AccountContracts = {
   passkeyVerifier: '0x445a0683e494ea0c5AF3E83c5159fBE47Cf9e765',
   allowances: ownContracts.allowances.address,
   walletSetup: ownContracts.walletSetup.address,
+  swapDesk: ownContracts.swapDesk.address,
 }
 
 /**

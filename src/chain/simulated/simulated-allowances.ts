@@ -18,7 +18,7 @@ export interface SimulatedAllowances {
   spend(
     wallet: Payer,
     agentId: string,
-    payment: Extract<WalletCall, { kind: 'transfer' }>,
+    payment: Extract<WalletCall, { kind: 'transfer' | 'swap' }>,
   ): string | undefined
 }
 

@@ -32,6 +32,7 @@ import {
 import { createSimulatedAllowances } from './simulated-allowances.ts'
 import { createSimulatedSigner, judge } from './simulated-signer.ts'
 import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
+import { makeSwap, simulatedDesk } from './simulated-swaps.ts'
 import { authorizationMark } from './simulated-token.ts'
 import { permitMark } from './simulated-upto.ts'
 
@@ -87,6 +88,10 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     const exceeded =
       authorization.kind === 'allowance' ? allowances.spend(wallet, authorization.agentId, call) : undefined
     if (exceeded !== undefined) return { status: 'refused', reason: exceeded, cause: 'authorization' }
+    if (call.kind === 'swap') {
+      const reverted = makeSwap(state, { call, from, mark })
+      return reverted === undefined ? undefined : { status: 'refused', reason: reverted, cause: 'transfer' }
+    }
     state.move(call.token, { from, to: call.to, units: call.units, mark })
     return undefined
   }
@@ -132,6 +137,7 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     isGasFree: true,
     entryPoint: canonicalContracts.entryPoint,
     tokens: sandboxTokenAddresses,
+    swapDesk: simulatedDesk,
     signer,
     walletAddress: async (wallet) => deriveWallet(buildSalt(wallet)),
     modules: async (wallet) => listModules(wallet),
@@ -218,12 +224,13 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
 function signable({ wallet, id, call, validUntil }: ChainOperation): SignableOperation {
   const contracts = canonicalContracts
   const delegate = fakeAddress('delegate')
+  const safe = deriveWallet(buildSalt(wallet))
   return buildSignable(
     { ...contracts, chainId: chains[name].id },
     {
-      safe: deriveWallet(buildSalt(wallet)),
+      safe,
       id,
-      call: toSafeCall({ contracts, tokens: sandboxTokenAddresses, delegate }, call),
+      call: toSafeCall({ contracts, tokens: sandboxTokenAddresses, delegate, safe }, call),
       validUntil,
       signer: wallet.owner.kind === 'passkey' ? 'passkey' : 'key',
     },

@@ -197,12 +197,13 @@ const changeable: readonly (readonly [Scope, string])[] = [
 const spendable: readonly (readonly [
   Scope,
   string,
-  readonly ('transfer' | 'gasless' | 'card' | 'invest' | 'x402')[],
+  readonly ('transfer' | 'gasless' | 'card' | 'invest' | 'swap' | 'x402')[],
 ])[] = [
   ['wallets:transfer', 'Send stablecoins', ['transfer', 'gasless']],
   ['cards:write', 'Make cards and pay by card', ['card']],
   ['cards:pay', 'Make cards for one purchase', ['card']],
   ['investing:trade', 'Place orders', ['invest']],
+  ['swaps:execute', 'Swap stablecoins', ['swap']],
   ['purchases:pay', 'Buy web resources', ['x402']],
   ['fx:pay', 'Buy FX quotes', ['x402']],
 ]
@@ -569,6 +570,7 @@ function RemoveWebhook({
 /** Types that the gateway knows, by what they are about. */
 const topics = [
   ['Transfers', ['transfer.submitted', 'transfer.confirmed', 'transfer.failed']],
+  ['Swaps', ['swap.submitted', 'swap.confirmed', 'swap.failed']],
   ['Deposits', ['deposit.credited', 'deposit.reversed']],
   ['Approvals', ['approval.requested', 'approval.approved', 'approval.rejected', 'approval.expired']],
   ['Denials', ['decision.denied']],

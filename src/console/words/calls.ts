@@ -84,12 +84,12 @@ const templates: Readonly<Record<string, (input: Input) => CallFacts>> = {
   }),
   'swaps.execute': (input) => ({
     verb: 'swap',
-    amount: text(input, 'amountIn'),
-    asset: text(input, 'fromToken'),
+    amount: text(record(input.sell) ?? {}, 'amount'),
+    asset: text(record(input.sell) ?? {}, 'token'),
     preposition: 'to',
-    party: text(input, 'toToken'),
+    party: text(record(input.buy) ?? {}, 'token') ?? 'the quoted token',
     partyKind: 'ticker',
-    detail: null,
+    detail: describeLeast(input),
   }),
   'cards.issue': describeCard,
   'cards.update': () => change('change a card'),
@@ -279,6 +279,12 @@ function describeCard(input: Input): CallFacts {
 function describePair(input: Input): string {
   const [from, to] = [text(input, 'from'), text(input, 'to')]
   return from !== null && to !== null ? ` of ${from} in ${to}` : ''
+}
+
+function describeLeast(input: Input): string | null {
+  const least = text(input, 'minReceived')
+  if (least !== null) return `at least ${least} must arrive`
+  return input.quoteId === undefined ? null : 'at least the minimum of its quote must arrive'
 }
 
 function text(input: Input, name: string): string | null {

@@ -448,7 +448,7 @@ export function deriveScopes(categories: readonly string[]) {
     ...(has('card') ? (['cards:read', 'cards:write', 'cards:pay'] as const) : []),
     ...(has('x402') ? (['purchases:pay', 'fx:pay'] as const) : []),
     ...(has('invest') ? (['investing:read', 'investing:trade'] as const) : []),
-    ...(has('swap') ? (['swaps:quote'] as const) : []),
+    ...(has('swap') ? (['swaps:quote', 'swaps:execute'] as const) : []),
     ...(has('payout') ? (['banking:read', 'banking:pay'] as const) : []),
   ]
 }

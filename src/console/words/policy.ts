@@ -494,6 +494,7 @@ const changing = {
 
 const moving = {
   'wallets:transfer': 'transfers',
+  'swaps:execute': 'swaps',
   'purchases:pay': 'purchases',
   'cards:pay': 'cards for one purchase',
   'fx:pay': 'currency quotes',
@@ -520,6 +521,7 @@ const scopePhrases: Readonly<Record<string, string>> = {
   'cards:read': 'see cards',
   'investing:read': 'see investments',
   'swaps:quote': 'see prices of swaps',
+  'swaps:execute': 'swap stablecoins',
   'events:read': 'see its own events',
   'banking:write': 'open bank accounts',
   'cards:write': 'issue and set cards',
@@ -549,6 +551,7 @@ const spendingScopes: Readonly<Record<string, readonly string[]>> = {
   'wallets:transfer': ['transfer', 'gasless'],
   'cards:write': ['card'],
   'cards:pay': ['card'],
+  'swaps:execute': ['swap'],
   'purchases:pay': ['x402'],
   'fx:pay': ['x402'],
   'investing:trade': ['invest'],

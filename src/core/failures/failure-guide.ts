@@ -280,6 +280,13 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     example: '0.5 USD is less than the minimum of 1. Nothing was sent.',
     members: { reason: 'amount_too_small' },
   },
+  swap_rejected: {
+    meaning: 'The swap is not made: its quote or its route does not keep what was agreed. Nothing was sent.',
+    remedy:
+      '"reason" is quote_expired, quote_used, quote_unknown or not_executable: ask for a new quote. below_minimum or price: lower minReceived, raise maxSlippageBps, or wait. route_refused: the route would do something else with the money; use another quote.',
+    example: 'The quote has expired. Nothing was sent.',
+    members: { reason: 'quote_expired' },
+  },
   recourse_impossible: {
     meaning: 'There is no money of this payment to get back. Nothing was opened.',
     remedy:

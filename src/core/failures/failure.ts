@@ -48,6 +48,7 @@ export const failures = {
   insufficient_funds: { status: 422, title: 'Insufficient funds', retry: false },
   terms_not_payable: { status: 422, title: 'The terms cannot be paid', retry: false },
   payout_rejected: { status: 422, title: 'Payout rejected', retry: false },
+  swap_rejected: { status: 422, title: 'Swap rejected', retry: false },
   recourse_impossible: { status: 422, title: 'Recourse impossible', retry: false },
   order_rejected: { status: 422, title: 'Order rejected', retry: false },
   authorization_rejected: { status: 422, title: 'Authorization rejected', retry: false },

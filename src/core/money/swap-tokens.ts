@@ -14,6 +14,7 @@ export const swapChains = {
   polygon: chains.polygon,
   solana: { id: null, isTest: false },
   'base-sepolia': chains['base-sepolia'],
+  'arbitrum-sepolia': chains['arbitrum-sepolia'],
 } as const
 
 export type SwapChain = keyof typeof swapChains
@@ -102,6 +103,13 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     PYUSD: null,
     ETH: NATIVE,
     WETH: '0x4200000000000000000000000000000000000006',
+  },
+  'arbitrum-sepolia': {
+    USDC: chains['arbitrum-sepolia'].tokens.USDC.address,
+    USDT: null,
+    EURC: null,
+    PYUSD: null,
+    ETH: NATIVE,
   },
 }
 

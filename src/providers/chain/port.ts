@@ -53,9 +53,33 @@ export interface Wallet {
 /** Agent id under which the card programme spends from allowances. No key of an account can have this id. */
 export const CARDS_AGENT = 'cards'
 
-/** Call of a smart account: a payment, or a daily allowance of an agent in millionths of a US dollar per UTC day. */
+/**
+ * The route of a swap: the call that the swap desk makes with the tokens it was paid. It is a stranger's, and never runs with the
+ * rights of a wallet.
+ * @property minReceived units of `buy` that arrive at the wallet at least; with less, the whole operation reverts.
+ * @property spender contract that takes the tokens from the desk; null: the call takes none.
+ */
+export interface SwapRoute {
+  readonly buy: Stablecoin
+  readonly minReceived: bigint
+  readonly target: Address
+  readonly spender: Address | null
+  readonly data: Hex
+}
+
+/**
+ * Call of a smart account: a payment, a payment to the swap desk (`to`) that buys another token in the same operation, or a daily
+ * allowance of an agent in millionths of a US dollar per UTC day.
+ */
 export type WalletCall =
   | { readonly kind: 'transfer'; readonly token: Stablecoin; readonly to: Address; readonly units: bigint }
+  | {
+      readonly kind: 'swap'
+      readonly token: Stablecoin
+      readonly to: Address
+      readonly units: bigint
+      readonly route: SwapRoute
+    }
   | { readonly kind: 'allowance'; readonly agentId: string; readonly dailyMicros: bigint }
 
 /** An operation of a smart account, as signed. */
@@ -342,6 +366,8 @@ export interface Chain {
   readonly confirmations: bigint
   readonly tokens: TokenAddresses
   readonly signer: EvmSigner
+  /** Our contract that executes the routes of swaps. */
+  readonly swapDesk: Address
 
   /** Computes the address of the account's Safe, deployed or not. */
   walletAddress(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): Promise<Address>

@@ -11,6 +11,7 @@ import { createLifi } from './lifi.ts'
 import type { SwapAggregator } from './port.ts'
 import { createRelay } from './relay.ts'
 import { createSandboxAggregators } from './sandbox.ts'
+import { createLyingRoutes } from './sandbox-pool.ts'
 import { createZeroEx } from './zeroex.ts'
 
 const create = { lifi: createLifi, relay: createRelay, '0x': createZeroEx, across: createAcross }
@@ -22,4 +23,12 @@ export function createConfiguredAggregators(
   const named = swapAggregators?.map(({ name, ...reached }) => create[name](reached))
   const all = named ?? (mode === 'sandbox' ? createSandboxAggregators() : [])
   return all.map((aggregator) => guardAggregator(aggregator, parts))
+}
+
+/** Routes that a quote takes only by their name. */
+export function createConfiguredNamedRoutes({
+  swapAggregators,
+  mode,
+}: Pick<Config, 'swapAggregators' | 'mode'>): readonly SwapAggregator[] {
+  return mode === 'sandbox' && swapAggregators === null ? createLyingRoutes() : []
 }

@@ -22,7 +22,7 @@ export function guardAggregator(
   aggregator: SwapAggregator,
   { clock, log, failures = 5, restMs = 30_000, probeMs = 2_000 }: BreakerOptions,
 ): SwapAggregator {
-  const { tool } = aggregator
+  const { tool, isLocal } = aggregator
   let failed = 0
   let restsUntil = 0
   const quoteGuarded = async (request: SwapRequest, signal: AbortSignal): Promise<SwapAnswer> => {
@@ -41,6 +41,7 @@ export function guardAggregator(
   }
   return {
     tool,
+    ...(isLocal === true ? { isLocal } : {}),
     quote: (request, signal) => {
       if (failed < failures) return quoteGuarded(request, signal)
       const now = clock().getTime()

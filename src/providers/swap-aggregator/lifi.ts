@@ -13,8 +13,16 @@ const cost = z.object({
   token: z.object({ symbol: z.string(), decimals: z.int().min(0).max(36) }),
 })
 
+const hex = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]*$/)])
+const address = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{40}$/)])
+
 const quote = z.object({
+  /** The call to make. `value` is native coin, which the desk does not have. */
+  transactionRequest: z
+    .object({ to: address, data: hex, value: z.string().regex(/^(0x)?[0-9a-fA-F]*$/).optional() })
+    .nullish(),
   estimate: z.object({
+    approvalAddress: address.nullish(),
     toAmount: units,
     toAmountMin: units,
     toAmountUSD: dollars.nullish(),
@@ -37,7 +45,9 @@ export function createLifi({ url, apiKey }: { url: string; apiKey: string | null
         quote,
       )
       if ('status' in answer) return answer
-      const { estimate } = answer.found
+      const { estimate, transactionRequest: made } = answer.found
+      const isExecutable =
+        request.venue !== undefined && made !== undefined && made !== null && BigInt(made.value || '0') === 0n
       return {
         status: 'offered',
         offer: {
@@ -54,20 +64,26 @@ export function createLifi({ url, apiKey }: { url: string; apiKey: string | null
           gasUsdMicros: (estimate.gasCosts ?? []).reduce((sum, { amountUSD }) => sum + amountUSD, 0n),
           priceImpactBps: null,
           durationSec: Math.round(estimate.executionDuration),
+          ...(isExecutable
+            ? { call: { target: made.to, spender: estimate.approvalAddress ?? null, data: made.data } }
+            : {}),
         },
       }
     },
   }
 }
 
-function buildQuery({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
+/** Where a swap can be executed, the desk makes the call and gets what it buys. */
+function buildQuery({ from, to, amountIn, slippageBps, sender, venue }: SwapRequest): URLSearchParams {
+  const swapper = venue?.chain.swapDesk ?? sender ?? ''
   return new URLSearchParams({
     fromChain: String(from.chainId),
     toChain: String(to.chainId),
     fromToken: from.address ?? '',
     toToken: to.address ?? '',
     fromAmount: amountIn.toString(),
-    fromAddress: sender ?? '',
+    fromAddress: swapper,
+    ...(venue === undefined ? {} : { toAddress: swapper }),
     slippage: String(slippageBps / 10_000),
     order: 'CHEAPEST',
   })

@@ -4,14 +4,36 @@
  * `guarded` wraps each.
  */
 import type { SwapToken } from '../../core/money/swap-tokens.ts'
+import type { Address, Chain, Hex } from '../chain/port.ts'
 
-/** A swap request. @property sender EVM address of the swapper; null if the caller has none. */
+/** One of the gateway's chains, on which a swap can be executed by its desk. */
+export interface SwapVenue {
+  readonly chain: Pick<Chain, 'name' | 'signer' | 'swapDesk' | 'tokens'>
+  readonly at: Date
+}
+
+/**
+ * A swap request.
+ * @property sender EVM address of the swapper; null if the caller has none.
+ * @property venue where the swap can be executed: an offer with a call is asked for; absent: only its price.
+ */
 export interface SwapRequest {
   readonly from: SwapToken
   readonly to: SwapToken
   readonly amountIn: bigint
   readonly slippageBps: number
   readonly sender: string | null
+  readonly venue?: SwapVenue | undefined
+}
+
+/**
+ * The call that swaps, made by the desk with the tokens of the request, which are back at the desk when it ends.
+ * @property spender contract that takes the tokens from the desk; null: none does.
+ */
+export interface SwapOfferCall {
+  readonly target: Address
+  readonly spender: Address | null
+  readonly data: Hex
 }
 
 /** A fee. @property amount decimal string of the token. @property included whether the output already excludes it. */
@@ -34,6 +56,8 @@ export interface SwapOffer {
   /** Null if the aggregator does not state it. */
   readonly priceImpactBps: number | null
   readonly durationSec: number
+  /** Absent: the offer is a price only. */
+  readonly call?: SwapOfferCall
 }
 
 /** An answer. `none`: the aggregator works but has no route. */
@@ -44,6 +68,8 @@ export type SwapAnswer =
 export interface SwapAggregator {
   /** Name in answers. */
   readonly tool: string
+  /** It is asked only for what can be executed. */
+  readonly isLocal?: true
   /**
    * @param signal ends the wait.
    * @throws Error without a usable answer; its message is a reason, such as `timeout`.

@@ -1,11 +1,12 @@
 /**
- * The sandbox's aggregators: three with different fee models, so that the cheapest one depends on amount and route.
- * They use reference prices and answer at once.
+ * The sandbox's aggregators: its market, whose offers can be executed, and three with different fee models, so that the cheapest
+ * one depends on amount and route. The three use reference prices and answer at once.
  */
 import { formatUnits } from '../../core/money/money.ts'
 import { minimum } from '../../core/money/shares.ts'
 import { type SwapChain, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
 import type { SwapAggregator, SwapOffer, SwapRequest } from './port.ts'
+import { createSandboxPool } from './sandbox-pool.ts'
 
 /** Fee model of an aggregator. Dollars in millionths, shares in basis points (1/10,000). */
 interface FeeModel {
@@ -67,10 +68,15 @@ const gas: Readonly<Record<SwapChain, bigint>> = {
   polygon: 8_000n,
   solana: 1_500n,
   'base-sepolia': 10_000n,
+  'arbitrum-sepolia': 10_000n,
 }
 
 export function createSandboxAggregators(): readonly SwapAggregator[] {
-  return models.map((model) => ({
+  return [createSandboxPool(), ...models.map(createModelled)]
+}
+
+function createModelled(model: FeeModel): SwapAggregator {
+  return {
     tool: model.tool,
     quote: async (request) => {
       if ([request.from.chain, request.to.chain].some((chain) => model.without.includes(chain)))
@@ -78,7 +84,7 @@ export function createSandboxAggregators(): readonly SwapAggregator[] {
       const offer = buildOffer(model, request)
       return offer.amountOut > 0n ? { status: 'offered', offer } : { status: 'none', reason: 'no_route' }
     },
-  }))
+  }
 }
 
 const SHARE = 10_000n

@@ -20,7 +20,7 @@ export interface RankedOffer extends SwapOffer {
   readonly netUsdMicros: bigint
 }
 
-/** Result of all aggregators. @property best ranks above every alternative. */
+/** Result of all aggregators. @property best the best of those that can be executed, where one can; else the best. */
 export interface SwapQuote {
   readonly best: RankedOffer
   readonly alternatives: readonly RankedOffer[]
@@ -36,12 +36,16 @@ export async function quoteSwap(
   request: SwapRequest,
   deadlineMs = DEADLINE_MS,
 ): Promise<SwapQuote> {
-  const outcomes = await Promise.all(aggregators.map((each) => quoteOne(each, request, deadlineMs)))
+  const asked = aggregators.filter(({ isLocal }) => isLocal !== true || request.venue !== undefined)
+  const outcomes = await Promise.all(asked.map((each) => quoteOne(each, request, deadlineMs)))
   const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
   const all = rankOffers(offers, request)
   const eaten = all.filter(leavesNothing).map(({ tool }) => ({ tool, reason: 'no_route' }))
   const failed = [...outcomes.flatMap((outcome) => ('reason' in outcome ? [outcome] : [])), ...eaten]
-  const [best, ...alternatives] = all.filter((offer) => !leavesNothing(offer))
+  const offered = all.filter((offer) => !leavesNothing(offer))
+  // A price that nobody makes good is an alternative only.
+  const best = offered.find(({ call }) => call !== undefined) ?? offered[0]
+  const alternatives = offered.filter((offer) => offer !== best)
   if (best !== undefined) return { best, alternatives, failed }
   throw noOffer(request, failed)
 }

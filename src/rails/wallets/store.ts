@@ -10,10 +10,19 @@ import { transferText } from '../../books/spending/request-text.ts'
 import type { TransferRow } from '../../books/spending/spend-request.ts'
 import type { Json } from '../../core/base/json.ts'
 import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
-import type { Address, Authorization, AuthorizedOperation, Hex, Wallet } from '../../providers/chain/port.ts'
+import type {
+  Address,
+  Authorization,
+  AuthorizedOperation,
+  Hex,
+  SwapRoute,
+  Wallet,
+  WalletCall,
+} from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { TransferTable } from '../../storage/schema.ts'
 import { authorization, walletOwner } from './signing/wallet-owner.ts'
+import { parseRoute } from './transfers/swap-route.ts'
 
 export type TransferState = 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
 
@@ -25,6 +34,8 @@ export interface Transfer {
   readonly id: string
   readonly wallet: Wallet
   readonly authorization: Authorization
+  /** Route of a swap, which the destination executes; absent: a plain payment. */
+  readonly route?: SwapRoute
   readonly signer: Signer
   readonly validUntil: Date
   readonly decisionId: string
@@ -53,8 +64,20 @@ const MAX_ADDRESSES = 1_000
 
 /** Builds the chain operation of a transfer. */
 export function toOperation(transfer: Transfer): AuthorizedOperation {
-  const { id, wallet, token, units, destination: to, validUntil, authorization } = transfer
-  return { id, wallet, call: { kind: 'transfer', token, to, units }, validUntil, authorization }
+  const { id, wallet, validUntil, authorization } = transfer
+  return { id, wallet, call: buildCall(transfer), validUntil, authorization }
+}
+
+/** Builds the call of a payment, or of a swap whose route its destination executes. */
+export function buildCall({
+  token,
+  units,
+  destination: to,
+  route,
+}: Pick<Transfer, 'token' | 'units' | 'destination' | 'route'>): WalletCall {
+  return route === undefined
+    ? { kind: 'transfer', token, to, units }
+    : { kind: 'swap', token, to, units, route }
 }
 
 /** The escrow of an account, see {@link Wallet.isEscrow}. */
@@ -320,6 +343,25 @@ export async function findMatchingTransfers(
   return rows.map(parseTransfer)
 }
 
+/** Finds an account's transfers to the swap desk that are open, or confirmed in a transaction. */
+export async function findSwapTransfers(
+  { database, chain }: OnChain,
+  { accountId, transaction }: { readonly accountId: string; readonly transaction: Hex },
+): Promise<Transfer[]> {
+  const rows = await transferAndWallet(database)
+    .where('transfer.chain', '=', chain.name)
+    .where('transfer.account_id', '=', accountId)
+    .where('route', 'is not', null)
+    .where((where) =>
+      where.or([
+        where('state', 'in', ['reserved', 'submitted', 'settlement_pending']),
+        where('transaction_hash', '=', transaction),
+      ]),
+    )
+    .execute()
+  return rows.map(parseTransfer)
+}
+
 /** Records the new transaction of a confirmed transfer after a reorganization. */
 export async function updateTransferTransaction(
   { kysely }: Connection,
@@ -344,10 +386,12 @@ export async function findTransferOfDecision(
 }
 
 function parseTransfer(row: Selectable<TransferTable> & WalletColumns): Transfer {
+  const route = parseRoute(row.route)
   return {
     id: row.id,
     wallet: row.payer === 'escrow' ? buildEscrow(row.account_id) : parseWallet(row.account_id, row),
     authorization: authorization.parse(row.authorized),
+    ...(route === null ? {} : { route }),
     signer: row.signer,
     validUntil: row.valid_until,
     decisionId: row.decision_id,

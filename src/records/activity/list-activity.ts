@@ -20,6 +20,7 @@ export const activityKinds = [
   'order',
   'purchase',
   'payout',
+  'swap',
   'dividend',
   'fee',
   'shortfall',
@@ -124,7 +125,18 @@ const statement: Statement = {
         t.token as asset, t.units, null::bigint as asked_units, d.facts, t.destination as counterparty, t.transaction_hash, d.key_id,
         t.decision_id, 'transfer' as object_kind, t.id as object_id, null as memo, t.created_at as at, 'wallet' as room
       from transfer t join decision d on d.id = t.decision_id
-      where t.account_id = $1 and d.operation <> all($14::text[])
+      where t.account_id = $1 and d.operation <> all($14::text[]) and t.route is null
+      union all
+      select s.id, 'swap', 'out', case s.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end,
+        s.sell, s.units - s.unsold, null, d.facts, s.buy, s.transaction_hash, s.key_id, s.decision_id, 'swap', s.id, null,
+        s.created_at, 'wallet'
+      from swap_order s join decision d on d.id = s.decision_id
+      where s.account_id = $1
+      union all
+      select s.id || '.in', 'swap', 'in', 'completed', s.buy, s.received, null, null, s.sell, s.transaction_hash, s.key_id,
+        s.decision_id, 'swap', s.id, null, s.created_at, 'wallet'
+      from swap_order s
+      where s.account_id = $1 and s.state = 'confirmed'
       union all
       select p.id, 'payout', 'out',
         case p.status when 'paid' then 'completed' when 'returned' then 'reversed' when 'failed' then 'failed' else 'on_its_way' end,
@@ -214,7 +226,7 @@ const statement: Statement = {
       union all
       select d.id,
         case d.facts ->> 'category' when 'card' then 'card' when 'gasless' then 'relay' when 'invest' then 'order' when 'payout' then 'payout'
-          when 'x402' then 'purchase' else 'transfer' end,
+          when 'x402' then 'purchase' when 'swap' then 'swap' else 'transfer' end,
         'out', case d.verdict when 'deny' then 'denied' else 'failed' end, d.facts ->> 'asset', 0, null, d.facts,
         coalesce(d.facts #>> '{seller,origin}', d.facts ->> 'symbol', d.facts ->> 'counterparty'), null, d.key_id, d.id,
         'decision', d.id, null, d.at,

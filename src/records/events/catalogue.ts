@@ -6,7 +6,7 @@
  */
 import { z } from 'zod'
 import type { Json } from '../../core/base/json.ts'
-import { type Asset, assetDecimals, toDecimal } from '../../core/money/money.ts'
+import { type Asset, assetDecimals, stablecoins, toDecimal } from '../../core/money/money.ts'
 
 const amount = z.string().describe('Decimal string of the asset.')
 const asset = z.string().describe('Asset by symbol.')
@@ -44,6 +44,34 @@ const groups = [
       amount: '12.50',
       chain: 'base-sepolia',
       destination: `0x${'00'.repeat(18)}beef`,
+      transactionHash: hash,
+      reason: null,
+    },
+  },
+  {
+    about: {
+      'swap.submitted': 'A swap was accepted: its money is held, and it is being sent.',
+      'swap.confirmed': 'The chain executed a swap: what it bought is available.',
+      'swap.failed': 'A swap was not made; its money is available again.',
+    },
+    data: z.strictObject({
+      decisionId,
+      asset,
+      amount,
+      chain,
+      buy: z.enum(stablecoins).describe('Stablecoin that is bought, by symbol.'),
+      receivedAmount: z.string().nullable().describe('Amount of it that arrived, decimal; null: none yet.'),
+      transactionHash,
+      reason,
+    }),
+    object: 'swap',
+    example: {
+      decisionId: dec,
+      asset: 'USDC',
+      amount: '25',
+      chain: 'base-sepolia',
+      buy: 'EURC',
+      receivedAmount: '23.341895',
       transactionHash: hash,
       reason: null,
     },
@@ -512,7 +540,10 @@ function shownData(stored: Readonly<Record<string, Json>>): Record<string, Json>
       if (/^(expiresAt|failingSince|nextAt|dueAt)$/.test(name) && value !== null)
         return [name, new Date(String(value)).toISOString()]
       if (!/(^u|U)nits$/.test(name)) return [name, value]
-      const shown = toDecimal({ asset: knownAsset.parse(stored.asset), units: BigInt(String(value)) })
+      const shown =
+        value === null
+          ? null
+          : toDecimal({ asset: knownAsset.parse(stored.asset), units: BigInt(String(value)) })
       return [name.replace('units', 'amount').replace('Units', 'Amount'), shown]
     }),
   )

@@ -167,6 +167,9 @@ const query: Query = {
       union all
       select 'channel', c.id, null, c.origin, null, null, null from channel c where c.account_id = $1 and c.id = net.reference
       union all
+      select 'swap', s.id, s.decision_id, case net.asset when s.sell then s.buy else s.sell end, null, s.transaction_hash, null
+      from swap_order s where s.account_id = $1 and (s.decision_id = net.reference or s.id = net.reference)
+      union all
       select 'transfer', t.id, t.decision_id, t.destination, null, t.transaction_hash, null
       from transfer t where t.account_id = $1 and (t.decision_id = net.reference or t.id = net.reference)
       union all

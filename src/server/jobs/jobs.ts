@@ -38,6 +38,7 @@ import { settlePurchases } from './settle-purchases.ts'
 import { settleRecourse } from './settle-recourse.ts'
 import { settleRelays } from './settle-relays.ts'
 import { settleReviews } from './settle-reviews.ts'
+import { settleSwaps } from './settle-swaps.ts'
 import { sweep } from './sweep.ts'
 import { warnBudgets } from './warn-budgets.ts'
 import { createWatchChain } from './watch-chain.ts'
@@ -76,6 +77,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'send-messages', everyMs: 1_000, round: stateful(createSendMessages) },
   { name: 'warn-budgets', everyMs: 5_000, round: warnBudgets },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
+  { name: 'settle-swaps', everyMs: 1_000, round: settleSwaps, isOnEachChain: true },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
   { name: 'collect-channels', everyMs: 15_000, round: collectChannels, isOnEachChain: true },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },

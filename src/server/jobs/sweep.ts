@@ -23,6 +23,7 @@ import type { Database } from '../../storage/database.ts'
 
 /** Longer than any rate-limit window. */
 const WINDOW_MS = 24 * 60 * 60 * 1000
+const QUOTES_MS = 8 * 24 * 60 * 60_000
 
 export async function sweep({
   database,
@@ -44,6 +45,8 @@ export async function sweep({
   await sweepCardOrders(database, now)
   await sweepMcpSessions(database, now)
   await sweepEvents(database, { now, days: settings.eventDays })
+  // As long as an approval of its swap can wait.
+  const quoted = new Date(now.getTime() - QUOTES_MS)
   const closed = new Date(now.getTime() - WINDOW_MS)
   await deleteOldDeliveries(database, closed)
   await sweepPayoutQuotes(database, closed)
@@ -52,6 +55,6 @@ export async function sweep({
   await sweepMessages(database, { now, days: settings.eventDays })
   await database.kysely.deleteFrom('rate_window').where('opened_at', '<', closed).execute()
   await database.kysely.deleteFrom('sandbox_message').where('sent_at', '<', closed).execute()
-  await database.kysely.deleteFrom('swap_quote').where('expires_at', '<', closed).execute()
+  await database.kysely.deleteFrom('swap_quote').where('expires_at', '<', quoted).execute()
   await database.kysely.deleteFrom('openid_record').where('expires_at', '<', now).execute()
 }

@@ -29,6 +29,7 @@ onBothEngines('swap quotes', (database) => {
       toChain: 'arbitrum',
       amountOut: '100.36935',
       amountOutMin: '99.867503',
+      executable: false,
       slippageBps: 50,
       fees: [{ name: 'share', amount: '0.09045', token: 'USDT', amountUsd: '0.09045', included: true }],
       gasUsd: '0.012',

@@ -27,7 +27,9 @@ import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
 import {
   findEscrowOwner,
   findMatchingTransfers,
+  findSwapTransfers,
   findWalletsByAddress,
+  lowerCase,
   toAddress,
   toOperation,
 } from '../store.ts'
@@ -77,7 +79,9 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
     const booked = await findBooked(parts, { transaction, transfer, wallets })
     const place = places.get(to)
     // A payment of a gateway operation to a purse or an escrow leaves the books there, unless it was made to fund it.
-    const isArriving = booked === null || (place !== undefined && !(await isFunding(database, booked, place)))
+    const isArriving =
+      (booked === null || (place !== undefined && !(await isFunding(database, booked, place)))) &&
+      !(await isSwapArrival(parts, { transaction, transfer, wallets }))
     const isLeaving = booked === null && wallets.has(from)
     if (isArriving || isLeaving)
       await bookMovement(parts, {
@@ -168,6 +172,22 @@ async function findBooked(
       if (chain.hashOperation(toOperation(candidate)) === operationHash) return candidate
     }
   return null
+}
+
+/**
+ * Checks whether the desk hands over what a swap of the receiver bought: the swap's end books it. Anybody can have the desk pay a
+ * wallet, so that only the operation tells.
+ */
+async function isSwapArrival(
+  parts: MovementParts,
+  { transaction, transfer: { from, to, operationHash }, wallets }: Movement,
+): Promise<boolean> {
+  const { chain } = parts
+  const accountId = wallets.get(to)
+  if (from !== lowerCase(chain.swapDesk) || operationHash === null || accountId === undefined) return false
+  for (const candidate of await findSwapTransfers(parts, { accountId, transaction: transaction.hash }))
+    if (chain.hashOperation(toOperation(candidate)) === operationHash) return true
+  return false
 }
 
 /** Checks whether a transfer fills the purse for a purchase, or the escrow by a pull: then its end books it there. */

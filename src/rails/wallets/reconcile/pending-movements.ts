@@ -7,7 +7,7 @@ import { findOwedMints } from './owed-mints.ts'
 
 /**
  * @property leaving smallest units by token.
- * @property isArriving a transfer, a relay or a purse's return to the wallet is open.
+ * @property isArriving a transfer, a relay, a swap or a purse's return to the wallet is open.
  */
 export interface PendingMovements {
   readonly leaving: ReadonlyMap<Stablecoin, bigint>
@@ -30,8 +30,22 @@ export async function readPendingMovements(
   const isArriving =
     transfers.some(({ destination }) => destination === lowerCase(address)) ||
     (await openRelaysTo(parts, address)).length > 0 ||
-    (await hasOpenSweep(parts, accountId))
+    (await hasOpenSweep(parts, accountId)) ||
+    (await hasOpenSwap(parts, accountId))
   return { leaving, isArriving }
+}
+
+/** Checks whether what a swap bought may be in the wallet without being booked. */
+async function hasOpenSwap({ database, chain }: OnChain, accountId: string): Promise<boolean> {
+  const row = await database.kysely
+    .selectFrom('swap_order')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('chain', '=', chain.name)
+    .where('state', '=', 'submitted')
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** Checks whether a purse of the account is returning its money to the wallet. */

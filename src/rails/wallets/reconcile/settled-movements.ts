@@ -1,5 +1,5 @@
 /**
- * Identifies, in one query, transfers on the chain that are explained by the gateway's own transfers and relays. Their payments to a
+ * Identifies, in one query, transfers on the chain that are explained by the gateway's own transfers, relays and swaps. Their payments to a
  * purse or an escrow have left the books, and are booked there by their logs, unless they were made to fund it.
  */
 import { type Chain, type FoundTransfer, type Hex, tokenAddress } from '../../../providers/chain/port.ts'
@@ -19,7 +19,12 @@ const statement: Statement = {
     select transaction_hash, token, payer, destination, units
     from relay r where state = 'confirmed' and chain = $2 and transaction_hash = any($1)
       and not exists (select from purse u where u.address = r.destination)
-      and not exists (select from wallet e where e.escrow = r.destination)`,
+      and not exists (select from wallet e where e.escrow = r.destination)
+    union all
+    select o.transaction_hash, m.token, $3, w.address, m.units
+    from swap_order o join wallet w on w.account_id = o.account_id
+      cross join lateral (values (o.buy, o.received), (o.sell, o.unsold)) as m (token, units)
+    where o.state = 'confirmed' and o.chain = $2 and o.transaction_hash = any($1) and m.units > 0`,
 }
 
 interface Row {
@@ -32,13 +37,13 @@ interface Row {
 
 /** Finds the transactions whose movements are not all explained by settled transfers and relays. */
 export async function findUnexplainedTransfers(
-  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'tokens'> },
+  { database, chain }: { database: Connection; chain: Pick<Chain, 'name' | 'tokens' | 'swapDesk'> },
   found: readonly FoundTransfer[],
 ): Promise<ReadonlySet<Hex>> {
   const hashes = [...new Set(found.map(({ transactionHash }) => transactionHash))]
   if (hashes.length === 0) return new Set()
   const settled = new Map<string, number>()
-  for (const row of await database.call<Row>(statement, [hashes, chain.name])) {
+  for (const row of await database.call<Row>(statement, [hashes, chain.name, lowerCase(chain.swapDesk)])) {
     const token = lowerCase(tokenAddress(chain, parseStablecoin(row.token)))
     const name = [row.transaction_hash, token, row.source, row.destination, row.units].join(' ')
     settled.set(name, (settled.get(name) ?? 0) + 1)

@@ -2,9 +2,10 @@
 import type { Selectable } from 'kysely'
 import { deleteInPortions } from '../../../core/base/portions.ts'
 import { type Stablecoin, stablecoins } from '../../../core/money/money.ts'
-import type { Address, Hex } from '../../../providers/chain/port.ts'
+import type { Address, Hex, SwapRoute } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
 import type { IntentTable } from '../../../storage/schema.ts'
+import { parseRoute, routeJson } from '../transfers/swap-route.ts'
 
 /** How long an intent can be signed. */
 export const INTENT_LIFETIME_MS = 5 * 60_000
@@ -23,6 +24,8 @@ export interface TransferFields {
   readonly units: bigint
   readonly destination: Address
   readonly chain: string
+  /** Route of a swap, which the destination executes; absent: a plain payment. */
+  readonly route?: SwapRoute
 }
 
 /** On-chain allowance of an agent. @property dailyMicros millionths of a US dollar per UTC day. */
@@ -72,6 +75,7 @@ export async function insertIntent(database: Connection, intent: Omit<Intent, 'u
       units: intent.transfer?.units ?? null,
       destination: intent.transfer?.destination ?? null,
       chain: intent.chain,
+      route: intent.transfer?.route === undefined ? null : JSON.stringify(routeJson(intent.transfer.route)),
       agent_id: intent.agentId,
       daily_micros: intent.allowance?.dailyMicros ?? null,
       payout_id: intent.payoutId,
@@ -126,6 +130,7 @@ export async function findOpenIntent(
     .where('token', '=', transfer.token)
     .where('units', '=', transfer.units)
     .where('destination', '=', transfer.destination)
+    .where('route', 'is', null)
     .where('chain', '=', transfer.chain)
     .where('created_at', '<=', at)
     .where('expires_at', '>', at)
@@ -178,6 +183,7 @@ export async function sweepIntents(database: Connection, now: Date): Promise<voi
 
 function parseIntent(row: Selectable<IntentTable>): Intent {
   const token = stablecoins.find((symbol) => symbol === row.token)
+  const route = parseRoute(row.route)
   return {
     id: row.id,
     accountId: row.account_id,
@@ -189,7 +195,10 @@ function parseIntent(row: Selectable<IntentTable>): Intent {
     operationId: row.operation_id,
     transfer:
       row.kind === 'transfer' && token !== undefined && row.units !== null && row.destination !== null
-        ? { token, units: row.units, destination: toHex(row.destination), chain: row.chain }
+        ? {
+            ...{ token, units: row.units, destination: toHex(row.destination), chain: row.chain },
+            ...(route === null ? {} : { route }),
+          }
         : null,
     allowance:
       row.kind === 'allowance' && row.agent_id !== null && row.daily_micros !== null

@@ -9,6 +9,7 @@ import { canonicalJson } from '../../../core/base/json.ts'
 import { toDecimal } from '../../../core/money/money.ts'
 import type { Address, Chain, TypedData, Wallet, WalletCall } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
+import { buildCall } from '../store.ts'
 import {
   type AllowanceFields,
   findValidUntil,
@@ -130,6 +131,24 @@ export function makePurchaseIntent(
   return makeFundingIntent(parts, { wallet, transfer, at, said: { ...said, kind: 'purchase' } })
 }
 
+/** Creates the intent of a swap: the transfer to the desk, with the route that the desk executes. @param said its terms. */
+export function makeSwapIntent(
+  parts: IntentParts,
+  {
+    wallet,
+    transfer,
+    said,
+    at,
+  }: {
+    wallet: OwnedWallet
+    transfer: TransferFields
+    said: Readonly<Record<string, string>>
+    at: Date
+  },
+): Promise<IntentView> {
+  return makeFundingIntent(parts, { wallet, transfer, at, said: { ...said, kind: 'swap' } })
+}
+
 /** Creates the intent of a transfer that pays for something else, which `said` describes. */
 function makeFundingIntent(
   parts: IntentParts,
@@ -153,7 +172,7 @@ function makeFundingIntent(
     at,
     agentId: null,
     operationId: parts.newId('tx', at),
-    call: { kind: 'transfer', token, to: destination, units },
+    call: buildCall(transfer),
     content: {
       ...said,
       amount: toDecimal({ asset: token, units }),

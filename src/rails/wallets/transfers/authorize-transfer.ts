@@ -19,9 +19,11 @@ import {
   safeSignature,
   verifySignature,
 } from '../signing/verify-signature.ts'
+import { buildCall } from '../store.ts'
 import { gatewayAuthorization } from './gateway-authorization.ts'
 import type { TransferParties } from './load-transfer-facts.ts'
 import type { TransferAuthorization } from './send-transfer.ts'
+import { isSameRoute } from './swap-route.ts'
 
 /** How long the chain accepts a transfer that the gateway itself signs. */
 const VALID_MS = 3 * 60_000
@@ -161,8 +163,7 @@ function requireCurrent(
   { chain }: TransferAuthorizationDependencies,
   { wallet, intent, signed }: { wallet: Wallet; intent: Intent; signed: SignedTransfer },
 ): void {
-  const { token, units, destination: to } = signed.transfer
-  const call = { kind: 'transfer', token, to, units } as const
+  const call = buildCall(signed.transfer)
   const { hash } = chain.buildOperation({
     wallet,
     id: intent.operationId,
@@ -178,7 +179,8 @@ function isSame(one: TransferFields, other: TransferFields): boolean {
     one.token === other.token &&
     one.units === other.units &&
     one.destination === other.destination &&
-    one.chain === other.chain
+    one.chain === other.chain &&
+    isSameRoute(one.route ?? null, other.route ?? null)
   )
 }
 

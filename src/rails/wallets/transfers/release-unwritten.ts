@@ -6,7 +6,7 @@ export function releaseUnwrittenTransfers(
   before: Date,
 ): Promise<void> {
   return releaseOrphans(parts, {
-    operations: ['wallets.transfer', 'transfers.gasless', 'x402.fx', 'cards.return'],
+    operations: ['wallets.transfer', 'swaps.execute', 'transfers.gasless', 'x402.fx', 'cards.return'],
     tables: ['transfer', 'relay'],
     before,
   })

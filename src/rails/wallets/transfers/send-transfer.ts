@@ -13,7 +13,15 @@ import type { Log } from '../../../core/base/log.ts'
 import { timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import { type Stablecoin, toDecimal } from '../../../core/money/money.ts'
-import type { Address, Authorization, Chain, Hex, Submission, Wallet } from '../../../providers/chain/port.ts'
+import type {
+  Address,
+  Authorization,
+  Chain,
+  Hex,
+  Submission,
+  SwapRoute,
+  Wallet,
+} from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
 import {
   findTransferOfDecision,
@@ -65,6 +73,8 @@ export interface TransferOrder {
   readonly token: Stablecoin
   readonly units: bigint
   readonly destination: Address
+  /** Route of a swap, which the destination executes; absent: a plain payment. */
+  readonly route?: SwapRoute
   readonly at: Date
 }
 
@@ -81,7 +91,7 @@ export interface SentTransfer {
  */
 export function planTransfer(
   { chain, newId, clock, settings }: Pick<TransferDependencies, 'chain' | 'newId' | 'clock' | 'settings'>,
-  { accountId, authorizedBy, payer, token, units, destination, at }: Omit<TransferOrder, 'decisionId'>,
+  { accountId, authorizedBy, payer, token, units, destination, route, at }: Omit<TransferOrder, 'decisionId'>,
 ): (decisionId: string) => TransferRow {
   const { authorization, signer, intent } = authorizedBy
   const id = intent?.transferId ?? newId('tx', at)
@@ -89,7 +99,10 @@ export function planTransfer(
   const validUntil = intent?.validUntil ?? new Date(at.getTime() + lifetimeMs)
   return (decisionId) => {
     const to = lowerCase(destination)
-    const content = { id, token, units, destination: to, chain: chain.name, authorization, validUntil }
+    const content = {
+      ...{ id, token, units, destination: to, chain: chain.name, authorization, validUntil },
+      ...(route === undefined ? {} : { route }),
+    }
     const wallet = { accountId, ...(payer === 'escrow' && { isEscrow: true as const }) }
     const mac = transferMac(settings.dataKey, { ...content, decisionId, wallet })
     return { ...content, payer: payer ?? 'wallet', signer, mac, intentId: intent?.id ?? null, at: clock() }

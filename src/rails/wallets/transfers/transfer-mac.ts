@@ -7,17 +7,18 @@ import { timingSafeEqual } from 'node:crypto'
 import { canonicalJson } from '../../../core/base/json.ts'
 import { keyedHash } from '../../../core/base/seal.ts'
 import type { Transfer } from '../store.ts'
+import { routeJson } from './swap-route.ts'
 
 /** Members covered by the code: everything that determines where money goes and who signed for it. */
 type Covered = Pick<
   Transfer,
-  'id' | 'decisionId' | 'token' | 'units' | 'destination' | 'chain' | 'authorization' | 'validUntil'
+  'id' | 'decisionId' | 'token' | 'units' | 'destination' | 'chain' | 'authorization' | 'validUntil' | 'route'
 > & { readonly wallet: Pick<Transfer['wallet'], 'accountId' | 'isEscrow'> }
 
 /** Authentication code of a transfer: HMAC-SHA-256, hex. */
 export function transferMac(
   dataKey: Uint8Array,
-  { id, wallet, decisionId, token, units, destination, chain, authorization, validUntil }: Covered,
+  { id, wallet, decisionId, token, units, destination, chain, authorization, validUntil, route }: Covered,
 ): string {
   const content = {
     id,
@@ -30,6 +31,7 @@ export function transferMac(
     chain,
     authorization,
     validUntil: validUntil.toISOString(),
+    ...(route === undefined ? {} : { route: routeJson(route) }),
   }
   return keyedHash(dataKey, 'transfer', canonicalJson(content))
 }

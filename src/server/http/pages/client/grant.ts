@@ -7,6 +7,7 @@ const categories: Readonly<Record<string, readonly string[]>> = {
   'banking:pay': ['payout'],
   'cards:write': ['card'],
   'investing:trade': ['invest'],
+  'swaps:execute': ['swap'],
   'fx:pay': ['x402'],
   'purchases:pay': ['x402'],
 }

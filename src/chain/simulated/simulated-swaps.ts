@@ -1,0 +1,73 @@
+/** The swap desk and the market of the simulated chain: what `SwapDesk.sol` and `SandboxPool.sol` would do, at a fixed price. */
+import { decodeFunctionData, getAddress } from 'viem'
+import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import type { Address, Hex, WalletCall } from '../../providers/chain/port.ts'
+import { poolAbi, sandboxPoolAddress } from '../../providers/sandbox-market.ts'
+import { canonicalContracts, lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
+import type { SimulatedState } from './simulated-state.ts'
+import { type CallContext, read, type SimulatedCall } from './simulated-token.ts'
+
+/** Price of a whole token, in millionths of a US dollar. */
+const prices: Readonly<Record<Stablecoin, bigint>> = {
+  USDC: 1_000_000n,
+  USDT: 1_000_000n,
+  PYUSD: 1_000_000n,
+  EURC: 1_070_500n,
+}
+
+/** The market's fee: 5 of 10,000. */
+const KEPT = 9_995n
+
+export function isSwapContract(address: Address): boolean {
+  return lowerCaseAddress(address) === lowerCaseAddress(sandboxPoolAddress)
+}
+
+/** Answers a read of the market. @throws Error for any other call. */
+export async function judgePoolCall(_context: CallContext, data: Hex): Promise<SimulatedCall> {
+  const { functionName, args } = decodeFunctionData({ abi: poolAbi, data })
+  if (functionName !== 'quote') throw new Error('execution reverted')
+  const [sell, buy] = [requireToken(args[0]), requireToken(args[1])]
+  return read(quote(sell, buy, args[2]))
+}
+
+/**
+ * Makes a swap, or nothing of it. The only route here is the market's.
+ * @param from wallet that pays, and that gets what was bought. @returns why it reverts; undefined when it was made.
+ */
+export function makeSwap(
+  state: SimulatedState,
+  { call, from, mark }: { call: Extract<WalletCall, { kind: 'swap' }>; from: Address; mark: string },
+): string | undefined {
+  const { token: sell, units, to: desk, route } = call
+  if (!isSwapContract(route.target)) return 'the route’s own call fails'
+  const { functionName, args } = decodeFunctionData({ abi: poolAbi, data: route.data })
+  if (functionName !== 'swap') return 'the route’s own call fails'
+  const isAgreed =
+    requireToken(args[0]) === sell &&
+    requireToken(args[1]) === route.buy &&
+    args[2] === units &&
+    lowerCaseAddress(args[4]) === lowerCaseAddress(desk)
+  const bought = isAgreed ? quote(sell, route.buy, units) : 0n
+  if (bought < args[3]) return 'the route’s own call fails'
+  if (bought < route.minReceived) return 'the route brings less than the minimum'
+  state.move(sell, { from, to: desk, units, mark })
+  state.move(sell, { from: desk, to: sandboxPoolAddress, units })
+  state.mint(route.buy, desk, bought)
+  state.move(route.buy, { from: desk, to: from, units: bought })
+  return undefined
+}
+
+/** Address of the desk. */
+export const simulatedDesk: Address = canonicalContracts.swapDesk
+
+function quote(sell: Stablecoin, buy: Stablecoin, units: bigint): bigint {
+  return (units * prices[sell] * KEPT) / (prices[buy] * 10_000n)
+}
+
+function requireToken(address: Address): Stablecoin {
+  const found = stablecoins.find(
+    (symbol) => getAddress(sandboxTokens[symbol].address) === getAddress(address),
+  )
+  if (found === undefined) throw new Error('execution reverted')
+  return found
+}

@@ -1,0 +1,17 @@
+-- Writes the event of a swap that was sent, or has ended.
+--
+-- Locks: none.
+create or replace function event_of_swap() returns trigger language plpgsql as $$
+begin
+  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
+  values (new.account_id, new.key_id, 'swap.' || new.state, 'swap', new.id,
+    jsonb_build_object('decisionId', new.decision_id, 'asset', new.sell, 'units', (new.units - new.unsold)::text, 'chain', new.chain,
+      'buy', new.buy, 'receivedUnits', new.received::text, 'transactionHash', new.transaction_hash, 'reason', new.failure),
+    new.updated_at);
+  return null;
+end $$;
+
+create or replace trigger event_of_insert after insert on swap_order
+  for each row execute function event_of_swap();
+create or replace trigger event_of_end after update of state on swap_order
+  for each row when (new.state <> old.state) execute function event_of_swap();
