@@ -19,7 +19,14 @@ const address = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{40}$/)])
 const quote = z.object({
   /** The call to make. `value` is native coin, which the desk does not have. */
   transactionRequest: z
-    .object({ to: address, data: hex, value: z.string().regex(/^(0x)?[0-9a-fA-F]*$/).optional() })
+    .object({
+      to: address,
+      data: hex,
+      value: z
+        .string()
+        .regex(/^(0x)?[0-9a-fA-F]*$/)
+        .optional(),
+    })
     .nullish(),
   estimate: z.object({
     approvalAddress: address.nullish(),
