@@ -4912,8 +4912,8 @@ export type SwapsQuoteRequest = {
   fromToken: string
   /** By symbol. */
   toToken: string
-  /** Chain of `fromToken`. */
-  fromChain:
+  /** Chain of `fromToken`. Default: the default chain. */
+  fromChain?:
     | 'ethereum'
     | 'base'
     | 'arbitrum'

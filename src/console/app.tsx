@@ -28,6 +28,7 @@ const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/cards/:id?', later(async () => (await import('./pages/cards.tsx')).CardsPage)],
   ['/accounts', later(async () => (await import('./pages/accounts.tsx')).AccountsPage)],
   ['/accounts/send', later(async () => (await import('./pages/send.tsx')).SendPage)],
+  ['/accounts/convert', later(async () => (await import('./pages/convert.tsx')).ConvertPage)],
   ['/security', later(async () => (await import('./pages/security.tsx')).SecurityPage)],
   ['/compliance', later(async () => (await import('./pages/compliance.tsx')).CompliancePage)],
   ['/developers', later(async () => (await import('./pages/developers.tsx')).DevelopersPage)],

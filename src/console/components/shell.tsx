@@ -65,7 +65,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
 
 /** A decision is read in one column. */
 function isNarrow(path: string): boolean {
-  return /^\/(approvals\/.+|accounts\/send)/.test(path)
+  return /^\/(approvals\/.+|accounts\/(send|convert))/.test(path)
 }
 
 function visibleRoutes(): readonly Route[] {

@@ -19,6 +19,7 @@ export const kinds: Readonly<Record<string, { readonly word: string; readonly ic
   order: { word: 'Order', icon: 'invest' },
   purchase: { word: 'Purchase', icon: 'cart' },
   payout: { word: 'Payout', icon: 'bank' },
+  swap: { word: 'Conversion', icon: 'retry' },
   fee: { word: 'Fee', icon: 'out' },
   shortfall: { word: 'Shortfall', icon: 'warning' },
   dividend: { word: 'Dividend', icon: 'in' },
@@ -56,8 +57,10 @@ export function titleEntry({
   contact,
   counterparty,
   kind,
-}: Pick<ActivityEntry, 'contact' | 'counterparty' | 'kind'>): string {
+  direction,
+}: Pick<ActivityEntry, 'contact' | 'counterparty' | 'kind' | 'direction'>): string {
   if (contact !== null) return contact
+  if (kind === 'swap' && counterparty !== null) return `${direction === 'in' ? 'From' : 'To'} ${counterparty}`
   return counterparty === null ? nameKind(kind) : namePayee(counterparty)
 }
 

@@ -38,6 +38,10 @@ export function AccountsPage() {
               <Icon name="send" small />
               Send
             </Link>
+            <Link class="btn" href="/accounts/convert">
+              <Icon name="retry" small />
+              Convert
+            </Link>
             <button class="btn btn--primary" type="button" onClick={() => setOpening(true)}>
               <Icon name="plus" small />
               New account

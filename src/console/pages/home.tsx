@@ -126,6 +126,10 @@ function Worth() {
               <Icon name="send" small />
               Send
             </Link>
+            <Link class="btn" href="/accounts/convert">
+              <Icon name="retry" small />
+              Convert
+            </Link>
           </div>
         </div>
         <svg
