@@ -262,6 +262,48 @@ export async function endSwap(
   return row !== undefined
 }
 
+/** Ends a swap that was made as one that was not, once: its block was replaced. @returns whether it was confirmed. */
+export async function reopenSwap(
+  { kysely }: Connection,
+  id: string,
+  { failure, at }: { readonly failure: string; readonly at: Date },
+): Promise<boolean> {
+  const row = await kysely
+    .updateTable('swap_order')
+    .set({ state: 'failed', failure, received: null, unsold: 0n, updated_at: at })
+    .where('id', '=', id)
+    .where('state', '=', 'confirmed')
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Records another transaction of a confirmed swap, once. @returns undefined when it has it already, or was reversed. */
+export async function updateSwap(
+  { kysely }: Connection,
+  id: string,
+  to: {
+    readonly received: bigint
+    readonly unsold: bigint
+    readonly transactionHash: Hex
+    readonly at: Date
+  },
+): Promise<{ readonly id: string } | undefined> {
+  return kysely
+    .updateTable('swap_order')
+    .set({
+      received: to.received,
+      unsold: to.unsold,
+      transaction_hash: to.transactionHash,
+      updated_at: to.at,
+    })
+    .where('id', '=', id)
+    .where('state', '=', 'confirmed')
+    .where('transaction_hash', '!=', to.transactionHash)
+    .returning('id')
+    .executeTakeFirst()
+}
+
 /** Checks whether a quote was used up by a swap that has not failed. */
 export async function isQuoteUsed({ kysely }: Connection, quoteId: string): Promise<boolean> {
   const row = await kysely

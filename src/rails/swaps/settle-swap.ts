@@ -8,7 +8,7 @@ import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import type { Stablecoin } from '../../core/money/money.ts'
 import { type Chain, type Hex, tokenAddress } from '../../providers/chain/port.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Connection, Database } from '../../storage/database.ts'
 import { findTransferOfDecision, type Transfer, toOperation } from '../wallets/store.ts'
 import { endSwap, findSwap, type SwapOrder } from './orders.ts'
 
@@ -41,7 +41,7 @@ export async function settleSwap(parts: SwapDependencies, swap: SwapOrder): Prom
         { swapId: id, received: String(arrived.received), minReceived: String(swap.minReceived) },
         'a swap brought less than the desk lets pass',
       )
-    await bookArrival(parts, swap, { ...arrived, hash: transfer.transactionHash })
+    await bookArrival(parts, swap, { ...arrived, transferId: transfer.id, hash: transfer.transactionHash })
   }
   return (await findSwap(database, { decisionId })) ?? swap
 }
@@ -52,7 +52,7 @@ interface Arrival {
 }
 
 /** Sums what the desk handed to the wallet in the swap's own operation; undefined while its transaction is not readable. */
-async function readArrival(
+export async function readArrival(
   { chain }: SwapDependencies,
   transfer: Transfer,
   { buy, hash }: { readonly buy: Stablecoin; readonly hash: Hex },
@@ -78,11 +78,13 @@ async function readArrival(
 async function bookArrival(
   { database, chain, clock }: SwapDependencies,
   { id, accountId, buy, sell }: SwapOrder,
-  { received, unsold, hash }: Arrival & { readonly hash: Hex },
+  { received, unsold, hash, transferId }: Arrival & { readonly hash: Hex; readonly transferId: string },
 ): Promise<void> {
   const at = clock()
   const place = chain.name
   await database.transaction(async (connection) => {
+    // Its block may have been replaced since it was read, and the transfer reversed.
+    if (!(await lockConfirmed(connection, { id: transferId, hash }))) return
     if (!(await endSwap(connection, id, { state: 'confirmed', received, unsold, transactionHash: hash }, at)))
       return
     const arrivals = [
@@ -102,6 +104,22 @@ async function bookArrival(
       })),
     })
   })
+}
+
+/** Locks a transfer's row. @returns whether it is confirmed in that transaction. */
+async function lockConfirmed(
+  { kysely }: Connection,
+  { id, hash }: { readonly id: string; readonly hash: Hex },
+): Promise<boolean> {
+  const row = await kysely
+    .selectFrom('transfer')
+    .select('id')
+    .where('id', '=', id)
+    .where('state', '=', 'confirmed')
+    .where('transaction_hash', '=', hash)
+    .forUpdate()
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 async function isReleased({ kysely }: Database, decisionId: string): Promise<boolean> {

@@ -13,6 +13,7 @@ import { reopenSettlement } from '../../rails/cards/settlements.ts'
 import { reviewChannels } from '../../rails/selling/payments/channels.ts'
 import { readOutcome } from '../../rails/selling/payments/resolve-payment.ts'
 import { paymentsSettledSince, reversePayment } from '../../rails/selling/payments/store.ts'
+import { rebookSwap, reverseSwap } from '../../rails/swaps/reverse-swap.ts'
 import type { RelayDependencies } from '../../rails/wallets/relays/relay-outcome.ts'
 import { finalRelayOutcome, relayOutcome } from '../../rails/wallets/relays/relay-outcome.ts'
 import { resendRelay } from '../../rails/wallets/relays/relay-payment.ts'
@@ -91,6 +92,11 @@ async function repeatTransfer(
     const { transactionHash } = outcome
     if (transactionHash !== transfer.transactionHash)
       await updateTransferTransaction(database, { id: transfer.id, transactionHash, at: clock() })
+    if (transfer.route !== undefined)
+      await rebookSwap(
+        { database, chain, clock, log },
+        { decisionId: transfer.decisionId, hash: transactionHash },
+      )
     return true
   }
   await requireSameChain()
@@ -109,6 +115,7 @@ async function repeatTransfer(
     await database.transaction(async (connection) => {
       const isPromised = await reopenSettlement(connection, { decisionId: transfer.decisionId, at })
       await reverseTransfer({ database: connection, chain }, transfer, { isPromised, at })
+      await reverseSwap({ database: connection, chain }, { decisionId: transfer.decisionId, at })
     })
   } catch (error) {
     if (error instanceof PurseBusy) return false

@@ -13,6 +13,7 @@ import { payers } from './payers.ts'
 import { processor } from './processor.ts'
 import { refundingSellers } from './refunding-sellers.ts'
 import { sellers } from './sellers.ts'
+import { swappers } from './swappers.ts'
 
 export const kinds: readonly Kind[] = [
   ...agents,
@@ -26,6 +27,7 @@ export const kinds: readonly Kind[] = [
   ...meteredSellers,
   ...channelSellers,
   ...refundingSellers,
+  ...swappers,
   ...bank,
   ...attackers,
   ...faults,

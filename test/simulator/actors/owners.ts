@@ -55,10 +55,17 @@ async function openKey(
   const policy = {
     perTransaction: { max: formatCents(Math.min(PER_TRANSACTION_CENTS, dailyCents)) },
     dailyBudget: { max: formatCents(dailyCents) },
-    categories: { allow: ['x402', 'transfer', 'card', 'invest', 'payout'] },
+    categories: { allow: ['x402', 'transfer', 'card', 'invest', 'payout', 'swap'] },
     ...(asksAbove === undefined ? {} : { approval: { above: asksAbove } }),
   }
-  const scopes = ['purchases:pay', 'wallets:read', 'wallets:transfer', 'investing:trade', 'agents:delegate']
+  const scopes = [
+    'purchases:pay',
+    'wallets:read',
+    'wallets:transfer',
+    'investing:trade',
+    'swaps:execute',
+    'agents:delegate',
+  ]
   const made = await scene.call(random, 'POST', '/api/developer/keys', {
     headers,
     body: { name: 'Simulated', scopes, policy },

@@ -13,6 +13,7 @@ import { ownerCapsKept } from './owner-caps-kept.ts'
 import { payersServed } from './payers-served.ts'
 import { pricesAccepted } from './prices-accepted.ts'
 import { refundsProved } from './refunds-proved.ts'
+import { swapsBooked } from './swaps-booked.ts'
 import { transfersOnce } from './transfers-once.ts'
 import { walletsCovered } from './wallets-covered.ts'
 
@@ -30,6 +31,7 @@ export const invariants: readonly Invariant[] = [
   channelsBought,
   pricesAccepted,
   refundsProved,
+  swapsBooked,
   depositsBooked,
   clearingsPaidOnce,
   decisionsSealed,
