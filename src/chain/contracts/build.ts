@@ -20,6 +20,8 @@ const placed = {
   SandboxUptoProxy: 'sandboxUptoProxyCode',
   SandboxChannels: 'sandboxChannelsCode',
   SandboxDepositCollector: 'sandboxDepositCollectorCode',
+  SandboxEscrow: 'sandboxEscrowCode',
+  SandboxEscrowCollector: 'sandboxEscrowCollectorCode',
 }
 
 /** Contracts behind wallets, with the names of their exports. */

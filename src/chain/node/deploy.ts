@@ -2,11 +2,14 @@
 import { concat, encodeFunctionData, getCreate2Address, keccak256, pad } from 'viem'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { channelsAddress, depositCollectorAddress } from '../../providers/payment-channels.ts'
+import { escrowAddress, escrowCollectorAddress } from '../../providers/payment-escrow.ts'
 import { tokenAbi } from '../contracts/abi.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxChannelsCode,
   sandboxDepositCollectorCode,
+  sandboxEscrowCode,
+  sandboxEscrowCollectorCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
   sandboxStablecoinCode,
@@ -43,6 +46,8 @@ const x402StandIns = [
   [uptoProxyAddress, sandboxUptoProxyCode],
   [channelsAddress, sandboxChannelsCode],
   [depositCollectorAddress, sandboxDepositCollectorCode],
+  [escrowAddress, sandboxEscrowCode],
+  [escrowCollectorAddress, sandboxEscrowCollectorCode],
 ] as const
 
 /** keccak256 of the stand-ins for the contracts of x402. */

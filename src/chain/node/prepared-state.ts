@@ -13,6 +13,8 @@ import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxChannelsCode,
   sandboxDepositCollectorCode,
+  sandboxEscrowCode,
+  sandboxEscrowCollectorCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
   sandboxStablecoinCode,
@@ -37,6 +39,7 @@ export async function findPreparedState(chain: ChainName, tokens: SandboxTokens)
     .update(
       [sandboxPermit2Code, sandboxUptoProxyCode, sandboxChannelsCode, sandboxDepositCollectorCode].join(),
     )
+    .update([sandboxEscrowCode, sandboxEscrowCollectorCode].join())
     .digest('hex')
   const name = `${chain}-${hash.slice(0, 16)}.json`
   const path = cachePath(name)

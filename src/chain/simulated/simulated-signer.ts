@@ -6,6 +6,7 @@ import { isSignedByKey } from '../accounts/typed-data.ts'
 import { encodeCalldata } from '../evm-signer.ts'
 import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
 import { isChannelContract, judgeChannelCall } from './simulated-channels.ts'
+import { isEscrowContract, judgeEscrowCall } from './simulated-escrow.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 import { isUptoContract, judgeUptoCall } from './simulated-upto.ts'
 
@@ -68,6 +69,7 @@ function findJudge(to: Address): ((context: CallContext, data: Hex) => Promise<S
   const token = tokenAt(to)
   if (token !== undefined) return (context, data) => judgeTokenCall(context, token, data)
   if (isUptoContract(to)) return judgeUptoCall
+  if (isEscrowContract(to)) return judgeEscrowCall
   return isChannelContract(to) ? judgeChannelCall : undefined
 }
 

@@ -15,6 +15,7 @@ const chain = {
   name: 'base-sepolia',
   tokens: { USDC, USDT: '0x1', EURC: '0x2', PYUSD: '0x3' },
   hasUpto: true,
+  hasEscrow: true,
   channels: { maxWithdrawDelay: 86_400, depositMax: 1_000_000n, idleMs: 3_600_000 },
 } as const
 
@@ -122,7 +123,9 @@ describe('the offers of a seller', () => {
       ['exact', 1000n, null],
       ['upto', 900n, null],
     ])
-    expect(readOffers({ ...chain, hasUpto: false }, offers, now)[1]?.reason).toBe('scheme_not_supported')
+    expect(readOffers({ ...chain, hasUpto: false, hasEscrow: false }, offers, now)[1]?.reason).toBe(
+      'scheme_not_supported',
+    )
   })
 
   it('do not hide each other when one is garbage', () => {

@@ -1,0 +1,31 @@
+/** Requests to sellers to give money back, with the signed evidence of the purchase. */
+import { buildEvidence, EVIDENCE_TYPE } from '../../rails/buying/evidence-document.ts'
+import type { PayingParts } from '../../rails/buying/pay-purchase.ts'
+import { type RefundAnswer, requestRefund } from '../../rails/buying/request-refund.ts'
+import type { Purchase } from '../../rails/buying/store.ts'
+import type { Recourse } from './store.ts'
+
+/** @property signDocument signs the evidence for the seller. */
+export interface PurchaseRecourseParts extends PayingParts {
+  readonly signDocument: (document: { type: string; document: unknown }) => Promise<string>
+}
+
+/** How often a seller that does not answer is asked. */
+export const MAX_REQUESTS = 8
+
+export async function sendRefundRequest(
+  parts: PurchaseRecourseParts,
+  recourse: Recourse,
+  { purchase, url }: { purchase: Purchase; url: URL },
+): Promise<RefundAnswer> {
+  const evidence = await parts.signDocument({
+    type: EVIDENCE_TYPE,
+    document: await buildEvidence({ ...parts, now: parts.clock() }, purchase),
+  })
+  return requestRefund({ ...parts, loopback: parts.settings.mode === 'sandbox' }, url, {
+    name: recourse.id,
+    purchaseId: purchase.id,
+    evidence,
+    reason: recourse.reason,
+  })
+}
