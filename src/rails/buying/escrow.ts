@@ -44,15 +44,15 @@ const optionalAddress = z
   .transform((text): Address => text || zeroAddress)
 
 const escrowExtra = z.looseObject({
-  captureAuthorizer: z.unknown(),
-  feeRecipient: z.unknown(),
-  captureDeadline: z.unknown(),
-  refundDeadline: z.unknown(),
-  minFeeBps: z.unknown(),
-  maxFeeBps: z.unknown(),
-  authCaptureEscrow: z.unknown(),
-  receiverAuthorizer: z.unknown(),
-  policy: z.unknown(),
+  captureAuthorizer: z.unknown().optional(),
+  feeRecipient: z.unknown().optional(),
+  captureDeadline: z.unknown().optional(),
+  refundDeadline: z.unknown().optional(),
+  minFeeBps: z.unknown().optional(),
+  maxFeeBps: z.unknown().optional(),
+  authCaptureEscrow: z.unknown().optional(),
+  receiverAuthorizer: z.unknown().optional(),
+  policy: z.unknown().optional(),
 })
 const seconds = z
   .int()
