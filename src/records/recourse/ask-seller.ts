@@ -13,17 +13,18 @@ export interface PurchaseRecourseParts extends PayingParts {
 /** How often a seller that does not answer is asked. */
 export const MAX_REQUESTS = 8
 
+/** @param name of the request, which the seller may take for the same one when it comes again. */
 export async function sendRefundRequest(
   parts: PurchaseRecourseParts,
   recourse: Recourse,
-  { purchase, url }: { purchase: Purchase; url: URL },
+  { purchase, url, name = recourse.id }: { purchase: Purchase; url: URL; name?: string },
 ): Promise<RefundAnswer> {
   const evidence = await parts.signDocument({
     type: EVIDENCE_TYPE,
     document: await buildEvidence({ ...parts, now: parts.clock() }, purchase),
   })
   return requestRefund({ ...parts, loopback: parts.settings.mode === 'sandbox' }, url, {
-    name: recourse.id,
+    name,
     purchaseId: purchase.id,
     evidence,
     reason: recourse.reason,

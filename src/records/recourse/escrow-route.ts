@@ -88,7 +88,11 @@ async function askForVoid(
           route: action,
           evidence: { why: 'The seller declares no way to ask for the money.' },
         })
-  const { outcome, said } = await sendRefundRequest(parts, recourse, { purchase, url })
+  const { outcome, said } = await sendRefundRequest(parts, recourse, {
+    ...{ purchase, url },
+    // Once it has captured, a refund is another request.
+    name: `${recourse.id}-void`,
+  })
   const outcomes = { accepted: 'waiting', refused: 'refused', unclear: 'failed' } as const
   return note(recourse, {
     action,

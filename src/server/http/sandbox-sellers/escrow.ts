@@ -25,7 +25,7 @@ import { readSentPayment } from '../x402.ts'
 /** How long a payment may be moved into escrow, and captured, in seconds. */
 const SECONDS = {
   escrow: { valid: 60, capture: 120 },
-  reclaimable: { valid: 15, capture: 30 },
+  reclaimable: { valid: 15, capture: 60 },
 } as const
 type EscrowSellerName = keyof typeof SECONDS
 /** What a client's clock and its way add to the deadlines that were offered. */
