@@ -33,7 +33,7 @@ const timed = [
   'test/faults/{*.journey,providers}.test.ts',
   'test/fuzz/fuzz.journey.test.ts',
   'test/journeys/{chaos,chromium-console-live,interleavings,killed-schedules,recourse-storm,webhook-*storm}.journey.test.ts',
-  'test/rails/buying/{killed,storm}.journey.test.ts',
+  'test/rails/buying/{escrow-killed,killed,storm}.journey.test.ts',
   'test/surface/hostile-requests.journey.test.ts',
 ]
 

@@ -18,6 +18,7 @@ import type { EvmSession } from './node/evm-session.ts'
 import { readBlock } from './node/seen-blocks.ts'
 import { isAuthorizationOver, readAuthorizationState } from './relay/authorizations.ts'
 import { callWithoutGas, readChannelPayouts, readChannelState } from './relay/channels.ts'
+import { readEscrowState } from './relay/escrow.ts'
 import type { Gate } from './relay/gate.ts'
 import { isPermitOver, readPermitState } from './relay/permits.ts'
 import { isConnectionError } from './relay/refusal.ts'
@@ -161,6 +162,11 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     channelPayouts: (receiver, token) =>
       repeatable(({ client, isDevelopment }) =>
         readChannelPayouts(client, { receiver, token }, isDevelopment ? 'latest' : 'safe'),
+      ),
+    escrowSupport: () => repeatable((session) => session.readSupport('auth-capture')),
+    escrowState: (hash, at) =>
+      repeatable(({ client, isDevelopment }) =>
+        readEscrowState(client, hash, at === 'latest' || isDevelopment ? 'latest' : 'safe'),
       ),
     callAs: (account, call) => once((session) => callWithoutGas(session, account, call)),
     transaction: (hash) =>

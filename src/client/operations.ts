@@ -3204,7 +3204,7 @@ export type Offer = {
   /** Symbol, or contract address of an unknown asset. */
   asset: string
   /** `upto`: `amount` is a maximum. */
-  scheme: 'exact' | 'upto' | 'batch-settlement'
+  scheme: 'exact' | 'upto' | 'auth-capture' | 'batch-settlement'
   /** Price; in smallest units for an unknown asset. */
   amount: string
   /** Value in USD; null for an unknown asset. */
@@ -3735,7 +3735,7 @@ export type Purchase = {
   /** Purpose given by the buyer. */
   purpose: string | null
   /** `upto`: `price` is the maximum that was reserved. */
-  scheme: 'exact' | 'upto' | 'batch-settlement'
+  scheme: 'exact' | 'upto' | 'auth-capture' | 'batch-settlement'
   /** Agreed price in the asset. */
   price: string
   /** As `lastFailure`. */
@@ -3790,7 +3790,7 @@ export type PurchaseEvidence = {
     /** Payment protocol. */
     protocol: 'x402-v2' | 'x402-v1' | 'mpp'
     /** `upto`: the amount is a maximum. Default: `exact`. */
-    scheme?: 'exact' | 'upto' | 'batch-settlement'
+    scheme?: 'exact' | 'upto' | 'auth-capture' | 'batch-settlement'
     /** EVM chain id. */
     chainId: number
     /** Network as the seller names it. */

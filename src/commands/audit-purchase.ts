@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createPublicClient, http, parseAbi, parseEventLogs } from 'viem'
 import { z } from 'zod'
 import { toDecimal } from '../core/money/money.ts'
+import { escrowCollectorAddress } from '../providers/payment-escrow.ts'
 import {
   EVIDENCE_TYPE,
   type EvidenceDocument,
@@ -55,6 +56,7 @@ export async function verifyPurchase(
 
 /** What was paid, as a decimal: of `upto`, what the token logged. */
 function readPaid({ challenge: { scheme, amount, asset, units }, settlement }: EvidenceDocument): string {
+  if (scheme === 'auth-capture') return `at most ${amount}, through an escrow`
   if (scheme !== 'upto') return amount
   const log = settlement?.log
   return log == null
@@ -117,7 +119,7 @@ async function judgeOnChain(
       moved?.eventName === 'Transfer' &&
       moved.logIndex === log.logIndex + 1 &&
       same(moved.args.from, authorization.payer) &&
-      same(moved.args.to, challenge.payTo) &&
+      same(moved.args.to, challenge.scheme === 'auth-capture' ? escrowCollectorAddress : challenge.payTo) &&
       moved.args.value.toString() === challenge.units
     )
   })

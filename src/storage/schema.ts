@@ -1143,9 +1143,12 @@ export interface PurchaseTable {
   updated_at: Date
   reversed_at: Date | null
   attempts: Generated<number>
-  scheme: Generated<'exact' | 'upto' | 'batch-settlement'>
+  scheme: Generated<'exact' | 'upto' | 'batch-settlement' | 'auth-capture'>
   charged: bigint | null
   cumulative: bigint | null
+  escrow_store: string | null
+  escrow_refundable: bigint | null
+  escrow_look_at: Date | null
 }
 
 export interface PurchaseAnswerTable {

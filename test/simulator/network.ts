@@ -181,6 +181,11 @@ export class Network {
           (at === 'final' ? await this.#final() : inner()).channelState(id, at),
         ),
       channelPayouts: read('channelPayouts'),
+      escrowSupport: read('escrowSupport'),
+      escrowState: (hash, at) =>
+        call('escrowState', async () =>
+          (at === 'final' ? await this.#final() : inner()).escrowState(hash, at),
+        ),
       callAs: (...input) =>
         call('callAs', async () => void (await this.mine({ kind: 'callAs', input })), true),
       transaction: read('transaction'),

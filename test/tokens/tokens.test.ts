@@ -65,7 +65,7 @@ describe('the tokens of tools/list', () => {
         "policy_simulate: 450, 950",
         "purchases_buy: 450, 750",
         "purchases_evidence: 100, 1300",
-        "purchases_get: 150, 850",
+        "purchases_get: 150, 900",
         "purchases_list: 150, 650",
         "purchases_quote: 200, 500",
         "rails_list: 100, 700",

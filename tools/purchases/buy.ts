@@ -63,7 +63,7 @@ import {
   whereIsMoney,
   whileClaimed,
 } from '../../src/rails/buying/store.ts'
-import { type PayableAsset, purchaseTerms } from '../../src/rails/buying/terms.ts'
+import { hasOwnPurse, type PayableAsset, purchaseTerms } from '../../src/rails/buying/terms.ts'
 import { boughtView, viewBought, viewFree } from '../../src/rails/buying/view.ts'
 import { findIntent } from '../../src/rails/wallets/signing/intent-store.ts'
 import { signatureMember } from '../../src/rails/wallets/signing/signature-member.ts'
@@ -234,8 +234,7 @@ export default defineTool({
     const money = { asset, units }
     const transfer = toTransfer({ payTo, asset, units })
     const purchaseId = context.newId('buy', context.now)
-    // Permit2 logs no nonce: only an address of its own tells which purchase was settled.
-    const isUpto = offer.scheme === 'upto'
+    const isOwn = hasOwnPurse(offer.scheme)
     const wanted = {
       purchaseId,
       url: request.url.href,
@@ -254,7 +253,7 @@ export default defineTool({
       units: units.toString(),
       seconds: offer.seconds,
       offer: offer.offer,
-      purseId: isUpto ? purchaseId : (channel?.id ?? purseId),
+      purseId: isOwn ? purchaseId : (channel?.id ?? purseId),
       travelRuleId: null,
       sinceBlock: sinceBlock.toString(),
     }
@@ -276,7 +275,7 @@ export default defineTool({
       facts: complianceFactsFrom(known.compliance, payTo),
       safeAddress: undefined,
     })
-    const chosen = isUpto ? 0n : (channel?.deposit ?? purse?.chunk ?? firstChunk(keyId))
+    const chosen = isOwn ? 0n : (channel?.deposit ?? purse?.chunk ?? firstChunk(keyId))
     const chunk = await affordableChunk(context, { wallet: parties.wallet, keyId, chosen, asset })
     const terms = {
       ...wanted,
@@ -295,7 +294,7 @@ export default defineTool({
       // A voucher of a channel with the price sends nothing to the chain.
       ...(channel?.isReady === true ? {} : { isSponsored: true as const }),
       // A payment that the owner signed leaves the wallet, whatever the purse has; so does one from an address of its own.
-      ...(isUpto || isByIntent(authorized)
+      ...(isOwn || isByIntent(authorized)
         ? {}
         : { purse: { id: wanted.purseId, chunk, isOnly: channel?.isReady === true } }),
       signedBy: authorized?.signerId ?? null,

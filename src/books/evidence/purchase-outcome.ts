@@ -5,28 +5,38 @@
  * @see https://eips.ethereum.org/EIPS/eip-3009
  */
 import type { Chain, Hex } from '../../providers/chain/port.ts'
+import { escrowCollectorAddress } from '../../providers/payment-escrow.ts'
 import { isTransfer } from './operation-outcome.ts'
 import { type ExpectedPayment, isProvedBy, paymentOutcome } from './payment-outcome.ts'
 
 /**
  * `open`: it may still be paid. `canceling`: so it may, if the block of its cancellation is replaced. `expired`, `canceled`: it
- * never will be.
+ * never will be. `escrowed`: it is in escrow, or was moved there in a block that may be replaced.
  */
 export type PurchaseOutcome =
-  | { readonly status: 'open' | 'canceling' | 'expired' | 'canceled' }
+  | { readonly status: 'open' | 'canceling' | 'escrowed' | 'expired' | 'canceled' }
   /** @property units what was paid. */
   | { readonly status: 'settled'; readonly transactionHash: Hex; readonly units: bigint }
 
-/** @property units the price; of `upto`, the most that may be paid. */
+/**
+ * @property units the price; of `upto` and `auth-capture`, the most that may be paid. @property escrowHash hash of the payment in escrow, of
+ * `auth-capture`.
+ */
 export interface SignedPurchase extends ExpectedPayment {
-  readonly scheme: 'exact' | 'upto'
+  readonly scheme: 'exact' | 'upto' | 'auth-capture'
+  readonly escrowHash?: Hex
   readonly nonce: Hex
   readonly validBefore: Date
 }
 
 export type PurchaseChain = Pick<
   Chain,
-  'authorizationState' | 'isAuthorizationOver' | 'permitState' | 'isPermitOver' | 'transaction'
+  | 'authorizationState'
+  | 'isAuthorizationOver'
+  | 'permitState'
+  | 'isPermitOver'
+  | 'escrowState'
+  | 'transaction'
 >
 
 /**
@@ -39,6 +49,7 @@ export async function purchaseOutcome(
   hint: Hex | null = null,
 ): Promise<PurchaseOutcome> {
   if (purchase.scheme === 'upto') return uptoOutcome(chain, purchase)
+  if (purchase.scheme === 'auth-capture') return escrowOutcome(chain, purchase)
   const { token, from: authorizer, units, nonce, validBefore } = purchase
   // The nonce is this payment's alone, in any block.
   const carrier = { sinceBlock: 0n }
@@ -78,4 +89,29 @@ async function uptoOutcome(chain: PurchaseChain, purchase: SignedPurchase): Prom
   const isOver = await chain.isPermitOver(permit, validBefore)
   if (state.status === 'unused') return { status: isOver ? 'expired' : 'open' }
   return { status: isOver ? 'canceled' : 'canceling' }
+}
+
+/**
+ * The nonce is the hash of the payment's terms, and only the escrow's collector can use it. What is paid is what the escrow shows as captured
+ * and not given back, once nothing is left in it, in a block that can no longer change.
+ */
+async function escrowOutcome(
+  chain: PurchaseChain,
+  { token, from, units, nonce, validBefore, escrowHash }: SignedPurchase,
+): Promise<PurchaseOutcome> {
+  const authorization = { token, authorizer: from, nonce }
+  const state = await chain.authorizationState(authorization)
+  if (state.status !== 'used') {
+    const isOver = await chain.isAuthorizationOver(authorization, validBefore)
+    if (state.status === 'unused') return { status: isOver ? 'expired' : 'open' }
+    return { status: isOver ? 'canceled' : 'canceling' }
+  }
+  if (escrowHash === undefined) throw new Error(`The payment ${nonce} names no escrow.`)
+  const { isCollected, capturable, refundable } = await chain.escrowState(escrowHash, 'final')
+  if (!isCollected || capturable > 0n) return { status: 'escrowed' }
+  const { transactionHash } = state
+  const payment = { token, from, to: escrowCollectorAddress, units, nonce }
+  if (!(await isProvedBy(chain, payment, { carrier: { sinceBlock: 0n }, transactionHash })))
+    throw new Error(`The authorization ${nonce} was used for something else.`)
+  return { status: 'settled', transactionHash, units: refundable }
 }

@@ -68,6 +68,11 @@ export const channelsAbi = parseAbi([
   'function receivers(address receiver, address token) view returns (uint128 totalClaimed, uint128 totalSettled)',
 ])
 
+/** Escrow of x402 `auth-capture`: the part in use. */
+export const escrowAbi = parseAbi([
+  'function paymentState(bytes32 paymentInfoHash) view returns (bool hasCollectedPayment, uint120 capturableAmount, uint120 refundableAmount)',
+])
+
 /** EntryPoint v0.7. @see https://eips.ethereum.org/EIPS/eip-4337 */
 export const entryPointAbi = parseAbi([
   'struct PackedUserOperation { address sender; uint256 nonce; bytes initCode; bytes callData; bytes32 accountGasLimits; uint256 preVerificationGas; bytes32 gasFees; bytes paymasterAndData; bytes signature; }',

@@ -22,6 +22,8 @@ const placed = {
   SandboxDepositCollector: 'sandboxDepositCollectorCode',
   SandboxPool: 'sandboxPoolCode',
   SandboxLiar: 'sandboxLiarCode',
+  SandboxEscrow: 'sandboxEscrowCode',
+  SandboxEscrowCollector: 'sandboxEscrowCollectorCode',
 }
 
 /** Contracts behind wallets, with the names of their exports. */

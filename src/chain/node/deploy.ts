@@ -3,12 +3,15 @@ import { concat, encodeFunctionData, getCreate2Address, keccak256, pad } from 'v
 import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { channelsAddress, depositCollectorAddress } from '../../providers/payment-channels.ts'
+import { escrowAddress, escrowCollectorAddress } from '../../providers/payment-escrow.ts'
 import { poolAbi, sandboxLiarAddress, sandboxPoolAddress } from '../../providers/sandbox-market.ts'
 import { tokenAbi } from '../contracts/abi.ts'
 import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxChannelsCode,
   sandboxDepositCollectorCode,
+  sandboxEscrowCode,
+  sandboxEscrowCollectorCode,
   sandboxLiarCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
@@ -58,6 +61,8 @@ const x402StandIns = [
   [uptoProxyAddress, sandboxUptoProxyCode],
   [channelsAddress, sandboxChannelsCode],
   [depositCollectorAddress, sandboxDepositCollectorCode],
+  [escrowAddress, sandboxEscrowCode],
+  [escrowCollectorAddress, sandboxEscrowCollectorCode],
 ] as const
 
 /** keccak256 of the stand-ins for the contracts of x402. */

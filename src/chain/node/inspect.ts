@@ -64,7 +64,7 @@ export async function inspectChain(
   }
   const judge = (scheme: keyof typeof schemeContracts) =>
     judgeScheme(request, schemeContracts[scheme], new Set(x402Hashes))
-  const [chainId, version, latest, code, balance, upto, channels] = await Promise.all([
+  const [chainId, version, latest, code, balance, upto, channels, escrow] = await Promise.all([
     request('eth_chainId'),
     request('web3_clientVersion').catch(() => ''),
     request('eth_getBlockByNumber', ['latest', false]),
@@ -72,6 +72,7 @@ export async function inspectChain(
     readBalance(request, sponsorKey),
     judge('upto'),
     judge('batch-settlement'),
+    judge('auth-capture'),
   ])
   const { number, timestamp } = block.parse(latest)
   return {
@@ -79,7 +80,7 @@ export async function inspectChain(
     expectedChainId: chainFacts(name).id,
     blockNumber: BigInt(number),
     blockAt: new Date(Number(timestamp) * 1_000),
-    support: { upto, 'batch-settlement': channels },
+    support: { upto, 'batch-settlement': channels, 'auth-capture': escrow },
     hasEntryPoint: typeof code === 'string' && code.length > 2,
     sponsorBalance: balance,
     isDevelopment: typeof version === 'string' && /anvil|hardhat|ganache/i.test(version),

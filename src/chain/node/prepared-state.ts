@@ -13,6 +13,8 @@ import { loadCreationCode } from '../contracts/artifacts.ts'
 import {
   sandboxChannelsCode,
   sandboxDepositCollectorCode,
+  sandboxEscrowCode,
+  sandboxEscrowCollectorCode,
   sandboxLiarCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
@@ -40,6 +42,7 @@ export async function findPreparedState(chain: ChainName, tokens: SandboxTokens)
       [sandboxPermit2Code, sandboxUptoProxyCode, sandboxChannelsCode, sandboxDepositCollectorCode].join(),
     )
     .update([sandboxPoolCode, sandboxLiarCode].join())
+    .update([sandboxEscrowCode, sandboxEscrowCollectorCode].join())
     .digest('hex')
   const name = `${chain}-${hash.slice(0, 16)}.json`
   const path = cachePath(name)

@@ -10,6 +10,7 @@ import {
 import { assetDecimals, type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import type { Address, Hex, TokenAddresses } from '../../providers/chain/port.ts'
 import { channelsAddress, depositCollectorAddress } from '../../providers/payment-channels.ts'
+import { escrowAddress, escrowCollectorAddress } from '../../providers/payment-escrow.ts'
 import {
   agentAllowanceCode,
   agentAllowanceCodeHash,
@@ -129,6 +130,7 @@ export const uptoProxyAddress: Address = '0x4020A4f3b7b90ccA423B9fabCc0CE57C6C24
 export const schemeContracts = {
   upto: [permit2Address, uptoProxyAddress],
   'batch-settlement': [channelsAddress, depositCollectorAddress],
+  'auth-capture': [escrowAddress, escrowCollectorAddress],
 } as const satisfies Record<string, readonly [Address, Address]>
 
 /** Contracts behind every smart account. */

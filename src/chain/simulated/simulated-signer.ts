@@ -6,6 +6,7 @@ import { isSignedByKey } from '../accounts/typed-data.ts'
 import { encodeCalldata } from '../evm-signer.ts'
 import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
 import { isChannelContract, judgeChannelCall } from './simulated-channels.ts'
+import { isEscrowContract, judgeEscrowCall } from './simulated-escrow.ts'
 import { isSwapContract, judgePoolCall } from './simulated-swaps.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 import { isUptoContract, judgeUptoCall } from './simulated-upto.ts'
@@ -70,6 +71,7 @@ function findJudge(to: Address): ((context: CallContext, data: Hex) => Promise<S
   if (token !== undefined) return (context, data) => judgeTokenCall(context, token, data)
   if (isUptoContract(to)) return judgeUptoCall
   if (isSwapContract(to)) return judgePoolCall
+  if (isEscrowContract(to)) return judgeEscrowCall
   return isChannelContract(to) ? judgeChannelCall : undefined
 }
 

@@ -37,6 +37,8 @@ export interface SimulatedState {
   channel(id: Hex): SimulatedChannel
   /** What a seller has claimed from its channels in a token, and been paid. */
   receiver(receiver: Address, token: Address): { claimed: bigint; settled: bigint }
+  /** An escrowed payment, to be changed in place; an unknown one is empty. */
+  escrow(hash: Hex): SimulatedEscrow
   /** Mines a block with the changes so far as one transaction. @returns its hash. */
   mine(transaction?: { hash?: Hex; calldata?: Hex; operationHash?: Hex }): Hex
 }
@@ -64,6 +66,12 @@ export interface SimulatedChannel {
   withdrawal: { readonly amount: bigint; readonly initiatedAt: number } | undefined
 }
 
+export interface SimulatedEscrow {
+  isCollected: boolean
+  capturable: bigint
+  refundable: bigint
+}
+
 const ZERO: Address = '0x0000000000000000000000000000000000000000'
 
 /** @param identity random by default; with a given one, equal changes have equal hashes. */
@@ -72,6 +80,7 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
   const allowances = perToken(() => new Map<string, bigint>())
   const permits = perToken(() => new Map<Address, bigint>())
   const channels = new Map<Hex, SimulatedChannel>()
+  const escrows = new Map<Hex, SimulatedEscrow>()
   const receivers = new Map<string, { claimed: bigint; settled: bigint }>()
   const used = new Map<string, CalledTransaction | undefined>()
   const byHash = new Map<Hex, CalledTransaction>()
@@ -136,6 +145,8 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
     use,
     channel: (id) =>
       findOrMake(channels, id, () => ({ balance: 0n, claimed: 0n, refunds: 0n, withdrawal: undefined })),
+    escrow: (hash) =>
+      findOrMake(escrows, hash, () => ({ isCollected: false, capturable: 0n, refundable: 0n })),
     receiver: (receiver, token) =>
       findOrMake(receivers, namePair(receiver, token), () => ({ claimed: 0n, settled: 0n })),
     mine({ hash, calldata = '0x', operationHash } = {}) {

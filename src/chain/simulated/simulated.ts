@@ -176,6 +176,8 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
       }
     },
     channelPayouts: async (receiver, token) => state.receiver(receiver, token).settled,
+    escrowSupport: async () => 'supported',
+    escrowState: async (hash) => ({ ...state.escrow(hash) }),
     async callAs({ address }, { to, data, nonce }) {
       // Gas costs nothing here, and an address's calls are counted by their nonces.
       const mark = `call|${lowerCaseAddress(address)}|${nonce}`

@@ -319,6 +319,16 @@ export interface ChannelState {
   readonly withdrawal: { readonly amount: bigint; readonly initiatedAt: Date } | undefined
 }
 
+/**
+ * State of an escrowed payment in its contract. @property isCollected it was moved into escrow, which happens once. @property capturable
+ * what is in escrow. @property refundable what was captured and not refunded.
+ */
+export interface EscrowState {
+  readonly isCollected: boolean
+  readonly capturable: bigint
+  readonly refundable: bigint
+}
+
 /** An address of the gateway that holds no gas, as viem's `LocalAccount`. */
 export interface GaslessAccount {
   readonly address: Address
@@ -416,6 +426,10 @@ export interface Chain {
   channelState(id: Hex, at: 'latest' | 'final'): Promise<ChannelState>
   /** Reads what a seller's channels have paid out to it in all, in a block that can no longer change. Smallest units. */
   channelPayouts(receiver: Address, token: Address): Promise<bigint>
+  /** Tells whether escrowed payments (x402 `auth-capture`) can be made here. */
+  escrowSupport(): Promise<ContractSupport>
+  /** Reads the state of an escrowed payment. @param at `final`: in a block that can no longer change. */
+  escrowState(hash: Hex, at: 'latest' | 'final'): Promise<EscrowState>
   /**
    * Sends a call by an address without gas, which the sponsor covers. A repeat whose nonce is used sends nothing.
    * @throws Error when the call would revert, reverted, or is not confirmed in time: repeat it then.

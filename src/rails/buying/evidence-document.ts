@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { toJson } from '../../core/base/json.ts'
 import { toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
+import { escrowCollectorAddress } from '../../providers/payment-escrow.ts'
 import type { Connection } from '../../storage/database.ts'
 import { type Purchase, parseKind, toHex } from './store.ts'
 import { payableAssets, protocols, schemes } from './terms.ts'
@@ -187,7 +188,7 @@ export function judgeEvidence({
     ...(log === null ||
     (same(log.token, challenge.token) &&
       same(log.from, authorization.payer) &&
-      same(log.to, challenge.payTo) &&
+      same(log.to, challenge.scheme === 'auth-capture' ? escrowCollectorAddress : challenge.payTo) &&
       (isUpto
         ? BigInt(log.units) <= BigInt(challenge.units) && log.nonce === null
         : log.units === challenge.units && same(log.nonce ?? '', authorization.nonce)))

@@ -17,6 +17,7 @@ import {
   unusableAnswer,
 } from './request.ts'
 import { isNonceTaken } from './store.ts'
+import { hasOwnPurse } from './terms.ts'
 
 /** How often a seller that repeats a challenge is asked for another. */
 const ASKS = 3
@@ -74,7 +75,7 @@ export async function findOffer(
         return { ...offer, reason: offer.reason ?? 'authorization_conflict' }
       if (offer.scheme === 'batch-settlement' && keyId === null)
         return { ...offer, reason: offer.reason ?? 'agents_only' }
-      return isSigned && offer.scheme === 'upto' && offer.reason === null
+      return isSigned && hasOwnPurse(offer.scheme) && offer.reason === null
         ? { ...offer, reason: 'owner_signs_prices_only' }
         : offer
     })

@@ -9,6 +9,7 @@ import { stablecoins } from '../../core/money/money.ts'
 import type { Address, Chain } from '../../providers/chain/port.ts'
 import type { PublicAnswer } from '../../providers/public-fetch.ts'
 import { readWishes } from './channels/channel.ts'
+import { judgeEscrow } from './escrow.ts'
 import { readMppChallenges } from './mpp.ts'
 import { parseStrangersJson } from './stranger-json.ts'
 import {
@@ -89,11 +90,12 @@ export interface ChannelLimits {
 const MIN_WITHDRAW_DELAY = 900
 
 /**
- * A chain on which offers are paid. @property hasUpto true if `upto` can be paid there. @property channels limits of channels there;
+ * A chain on which offers are paid. @property hasUpto true if `upto` can be paid there. @property hasEscrow the same of `auth-capture`. @property channels limits of channels there;
  * null: there are none.
  */
 export type OfferChain = Pick<Chain, 'id' | 'name' | 'tokens'> & {
   readonly hasUpto: boolean
+  readonly hasEscrow: boolean
   readonly channels: ChannelLimits | null
 }
 
@@ -108,28 +110,33 @@ export function readOffers(
 ): readonly Offer[] {
   const read = [...readV2(chain, answer), ...readV1(chain, answer), ...readMppChallenges(chain, answer, now)]
     .slice(0, MAX_OFFERS)
-    .map((offer) => judge(chain, offer))
+    .map((offer) => judge(chain, offer, now))
   return schemes.flatMap((scheme) => read.filter((offer) => offer.scheme === scheme))
 }
 
 /** Prepares a chain for {@link readOffers}. */
 export async function toOfferChain(
-  chain: Pick<Chain, 'id' | 'name' | 'tokens' | 'uptoSupport' | 'channelSupport'>,
+  chain: Pick<Chain, 'id' | 'name' | 'tokens' | 'uptoSupport' | 'channelSupport' | 'escrowSupport'>,
   { channels }: { readonly channels: ChannelLimits },
 ): Promise<OfferChain> {
   const { id, name, tokens } = chain
-  const [upto, channel] = await Promise.all([chain.uptoSupport(), chain.channelSupport()])
+  const [upto, channel, escrow] = await Promise.all([
+    chain.uptoSupport(),
+    chain.channelSupport(),
+    chain.escrowSupport(),
+  ])
   return {
     id,
     name,
     tokens,
     hasUpto: upto === 'supported',
+    hasEscrow: escrow === 'supported',
     channels: channel === 'supported' ? channels : null,
   }
 }
 
 function readV2(
-  { id, hasUpto, channels }: OfferChain,
+  { id, hasUpto, hasEscrow, channels }: OfferChain,
   answer: Pick<PublicAnswer, 'headers'>,
 ): readonly ReadOffer[] {
   return headerValues(answer, 'payment-required').flatMap((header) => {
@@ -143,16 +150,18 @@ function readV2(
       const { scheme, network, asset, payTo, amount, maxTimeoutSeconds, extra } = accepted.data
       const isUpto = scheme === 'upto'
       const isChannel = scheme === 'batch-settlement'
+      const isEscrow = scheme === 'auth-capture'
       const method = extra?.assetTransferMethod ?? (isUpto ? 'permit2' : 'eip3009')
       return [
         {
           protocol: 'x402-v2',
-          scheme: isUpto || isChannel ? scheme : 'exact',
+          scheme: isUpto || isChannel || isEscrow ? scheme : 'exact',
           network,
           isOurChain: network === `eip155:${id}`,
           isSupported: isUpto
             ? hasUpto && method === 'permit2'
-            : (isChannel ? channels !== null : scheme === 'exact') && method === 'eip3009',
+            : (isChannel ? channels !== null : isEscrow ? hasEscrow : scheme === 'exact') &&
+              method === 'eip3009',
           facilitator: extra?.facilitatorAddress,
           token: asset,
           payTo,
@@ -193,7 +202,7 @@ function readV1({ name }: OfferChain, { body }: Pick<PublicAnswer, 'body'>): rea
   })
 }
 
-function judge({ tokens, channels }: OfferChain, read: ReadOffer): Offer {
+function judge({ tokens, channels }: OfferChain, read: ReadOffer, now: Date): Offer {
   const { protocol, scheme, network, seconds, offer, description } = read
   const isAmount = /^[1-9]\d{0,17}$/.test(read.amount)
   const asset =
@@ -230,7 +239,9 @@ function judge({ tokens, channels }: OfferChain, read: ReadOffer): Offer {
                   ? 'facilitator_invalid'
                   : scheme === 'batch-settlement'
                     ? judgeChannel(channels, { offer, units: BigInt(read.amount) })
-                    : null,
+                    : scheme === 'auth-capture'
+                      ? judgeEscrow(offer, { now, seconds: Math.min(Math.floor(seconds), MAX_SECONDS) })
+                      : null,
   }
 }
 

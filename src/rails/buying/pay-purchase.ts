@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { type PurchaseOutcome, purchaseOutcome } from '../../books/evidence/purchase-outcome.ts'
 import type { Clock } from '../../core/base/clock.ts'
+import { toJson } from '../../core/base/json.ts'
 import type { Log } from '../../core/base/log.ts'
 import { seal, unseal } from '../../core/base/seal.ts'
 import { timers } from '../../core/base/timers.ts'
@@ -17,6 +18,7 @@ import { credentialHeader, derivePurchaseNonce, purseKey, signPayment } from './
 import { cancelPayment } from './cancel-payment.ts'
 import { sealAnswer } from './delivery.ts'
 import { failPurchase, settlePurchase } from './end-purchase.ts'
+import { findCaptureEnd, signEscrow } from './escrow.ts'
 import { buildGivenUpFailure } from './fund-purchase.ts'
 import { readChallengeEnd } from './mpp.ts'
 import { type ChannelLimits, type OfferChain, readOffers, toOfferChain } from './offers.ts'
@@ -82,15 +84,20 @@ export async function signTerms(
   terms: PurchaseTerms,
 ): Promise<SignedCredential> {
   const { purchaseId, sinceBlock } = terms
-  const { header, validBefore } = await (terms.scheme === 'upto'
-    ? signMaximum({ chain, clock, settings }, terms)
-    : signPrice({ chain, clock, settings }, terms))
+  const sign = {
+    upto: signMaximum,
+    'auth-capture': signForEscrow,
+    exact: signPrice,
+    'batch-settlement': signPrice,
+  }
+  const { header, validBefore, escrow } = await sign[terms.scheme]({ chain, clock, settings }, terms)
   const text = JSON.stringify(header)
   return {
     validBefore: new Date(validBefore * 1000),
     sinceBlock: BigInt(sinceBlock),
     credential: seal(settings.dataKey, { purpose: SEAL, owner: purchaseId }, text),
     credentialHash: createHash('sha256').update(text).digest('hex'),
+    ...(escrow === undefined ? {} : { escrow }),
   }
 }
 
@@ -100,6 +107,24 @@ type SigningParts = Pick<PayingParts, 'chain' | 'clock' | 'settings'>
 interface Signed {
   readonly header: z.output<typeof credential>
   readonly validBefore: number
+  readonly escrow?: SignedCredential['escrow']
+}
+
+/** The terms prescribe the nonce. */
+async function signForEscrow(
+  { chain, clock, settings }: SigningParts,
+  terms: PurchaseTerms,
+): Promise<Signed> {
+  const { purchaseId, asset, token, payTo, units, offer, seconds } = terms
+  const { escrowStore: store, ...signed } = await signEscrow(
+    chain,
+    purseKey(settings.dataKey, terms.purseId),
+    {
+      ...{ purchaseId, asset, token, payTo, offer, units: BigInt(units) },
+      validBefore: Math.floor(clock().getTime() / 1000) + seconds,
+    },
+  )
+  return { header: signed.header, validBefore: signed.validBefore, escrow: { store, nonce: signed.nonce } }
 }
 
 async function signMaximum({ chain, clock, settings }: SigningParts, terms: PurchaseTerms): Promise<Signed> {
@@ -311,11 +336,33 @@ async function book(parts: PayingParts, purchase: Purchase, hint: Hex | null): P
         code: 'seller_failed',
         failure: 'the seller never took the payment',
       })
+    if (outcome.status === 'escrowed') await noteEscrowed(parts, purchase)
     return { status: outcome.status, hash: null }
   } catch (err) {
     log.warn({ err, purchaseId: id }, 'the outcome of a purchase cannot be read yet')
     return { status: 'unknown', hash: null }
   }
+}
+
+/** Pauses between two looks at what is in escrow: a tenth of its age, within these, and its end. */
+const ESCROW_PAUSE_MS = { shortest: 2_000, longest: 5 * 60_000 }
+
+/** Notes when a payment that is in escrow is looked at next. */
+async function noteEscrowed(
+  { database, clock }: Pick<PayingParts, 'database' | 'clock'>,
+  { id, created_at: createdAt, offer }: Purchase,
+): Promise<void> {
+  const now = clock().getTime()
+  const { shortest, longest } = ESCROW_PAUSE_MS
+  const pauseMs = Math.min(Math.max((now - createdAt.getTime()) / 10, shortest), longest)
+  const endsAt = findCaptureEnd(toJson(offer)).getTime()
+  const at = endsAt > now ? Math.min(now + pauseMs, endsAt) : now + pauseMs
+  await database.kysely
+    .updateTable('purchase')
+    .set({ escrow_look_at: new Date(at) })
+    .where('id', '=', id)
+    .where('state', '=', 'signed')
+    .execute()
 }
 
 async function awaitOutcome(parts: PayingParts, purchase: Purchase, hint: Hex | null): Promise<Hex | null> {

@@ -7,7 +7,7 @@ import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { type Address, type Chain, type Mint, tokenAddress } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
-import { signedPurchase, toHex } from './store.ts'
+import { hashEscrow, signedPurchase, toHex } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** Money of a purse. Units are smallest units. */
@@ -88,6 +88,10 @@ async function readUnbooked(
   for (const purchase of purchases.filter(({ scheme }) => scheme === 'upto')) {
     const outcome = await purchaseOutcome(chain, signedPurchase(purchase))
     if (outcome.status === 'settled') units += outcome.units
+  }
+  for (const purchase of purchases.filter(({ scheme }) => scheme === 'auth-capture')) {
+    const { capturable, refundable } = await chain.escrowState(hashEscrow(purchase), 'latest')
+    units += capturable + refundable
   }
   for (const payment of [...purchases.filter(({ scheme }) => scheme === 'exact'), ...sweeps]) {
     const state = await chain.authorizationState({

@@ -21,7 +21,10 @@ type VerifyingParts = Pick<PayingParts, 'database' | 'chain' | 'clock' | 'log'> 
   readonly requireSameChain: () => Promise<void>
 }
 
-/** Finds signed purchases on a chain that were settled or have failed since a moment. */
+/**
+ * Finds signed purchases on a chain that were settled or have failed since a moment. What the escrow shows is read from a block that can no
+ * longer change.
+ */
 export async function purchasesEndedSince(
   { database, chain }: { database: Connection; chain: { readonly name: string } },
   since: Date,
@@ -32,6 +35,7 @@ export async function purchasesEndedSince(
     .where('chain', '=', chain.name)
     .where('state', 'in', ['settled', 'failed'])
     .where('valid_before', 'is not', null)
+    .where('scheme', '<>', 'auth-capture')
     .where('updated_at', '>=', since)
     .execute()
 }

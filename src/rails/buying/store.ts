@@ -6,15 +6,19 @@ import { z } from 'zod'
 import type { SignedPurchase } from '../../books/evidence/purchase-outcome.ts'
 import { pursePlace } from '../../books/ledger/accounts.ts'
 import type { Clock } from '../../core/base/clock.ts'
+import { toJson } from '../../core/base/json.ts'
 import type { Log } from '../../core/base/log.ts'
 import { cutPage, type Page } from '../../core/base/page.ts'
 import type { AccountPrincipal } from '../../core/base/principal.ts'
 import { keyedHash } from '../../core/base/seal.ts'
 import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
+import { chainFacts, chainNames } from '../../core/money/chains.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
+import { type EscrowPayment, hashEscrowPayment } from '../../providers/payment-escrow.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import type { PurchaseTable } from '../../storage/schema.ts'
+import { buildEscrowPayment } from './escrow.ts'
 import { type PayableAsset, type PurchaseTerms, payableAssets, protocols } from './terms.ts'
 
 export type Purchase = Selectable<PurchaseTable>
@@ -89,6 +93,8 @@ export interface SignedCredential {
   readonly sinceBlock: bigint
   readonly credential: Uint8Array
   readonly credentialHash: string
+  /** Where its operator's money is kept, and the nonce that the terms prescribe: of a payment by `auth-capture`. */
+  readonly escrow?: { readonly store: Address; readonly nonce: Hex }
   /** Of a voucher: the amount of all purchases by its channel so far, in smallest units. */
   readonly cumulative?: bigint
 }
@@ -146,6 +152,7 @@ export function viewSigned(purchase: NewPurchase): Purchase {
     cumulative: signed.cumulative ?? null,
     ...{ transaction_hash: null, charged: null, reversed_at: null, failure_code: null, failure: null },
     ...{ delivered_at: null, delivered: null, delivered_hash: null },
+    ...{ escrow_store: null, escrow_refundable: null, escrow_look_at: null },
   }
 }
 
@@ -227,6 +234,7 @@ export async function keepSigned(
     sinceBlock,
     credential,
     credentialHash,
+    escrow,
     at,
   }: SignedCredential & { readonly id: string; readonly at: Date },
 ): Promise<boolean> {
@@ -239,6 +247,7 @@ export async function keepSigned(
       credential,
       credential_hash: credentialHash,
       updated_at: at,
+      ...(escrow === undefined ? {} : { nonce: escrow.nonce, escrow_store: escrow.store }),
     })
     .where('id', '=', id)
     .where('state', '=', 'reserved')
@@ -455,6 +464,8 @@ export async function openPurchases(
     .where((eb) =>
       eb.or([eb('state', '=', 'signed'), eb('is_canceled', '=', true), eb('created_at', '<', before)]),
     )
+    // What is in escrow may be there for weeks.
+    .where((eb) => eb.or([eb('escrow_look_at', 'is', null), eb('escrow_look_at', '<=', at)]))
     .where('busy_until', '<=', at)
     .orderBy('busy_until')
     .limit(limit)
@@ -569,6 +580,23 @@ export function parseKind({ asset, protocol }: Purchase): z.output<typeof stored
   return stored.parse({ asset, protocol })
 }
 
+/** The payment of a signed purchase by `auth-capture`, as the escrow keeps it. */
+export function escrowPayment(purchase: Purchase): EscrowPayment {
+  const { id: purchaseId, offer, units, valid_before: validBefore } = purchase
+  if (validBefore === null) throw new Error(`${purchaseId} is not signed`)
+  return buildEscrowPayment({
+    ...{ purchaseId, offer: toJson(offer), units, validBefore: validBefore.getTime() / 1000 },
+    ...{ payer: toHex(purchase.payer), payTo: toHex(purchase.pay_to), token: toHex(purchase.token) },
+  })
+}
+
+/** Hash under which the escrow keeps the payment of a purchase. */
+export function hashEscrow(purchase: Purchase): Hex {
+  return hashEscrowPayment(escrowPayment(purchase), chainFacts(storedChain.parse(purchase.chain)).id)
+}
+
+const storedChain = z.enum(chainNames)
+
 /** The payment that a signed purchase makes. */
 export function signedPurchase(purchase: Purchase): SignedPurchase {
   const { scheme, valid_before: validBefore } = purchase
@@ -582,6 +610,7 @@ export function signedPurchase(purchase: Purchase): SignedPurchase {
     units: purchase.units,
     nonce: toHex(purchase.nonce),
     validBefore,
+    ...(scheme === 'auth-capture' ? { escrowHash: hashEscrow(purchase) } : {}),
   }
 }
 

@@ -15,8 +15,11 @@ export type Protocol = (typeof protocols)[number]
 /** HTTP methods by which something can be bought. */
 export const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
-/** `exact`: the price is paid. `upto`: the seller takes what was used, at most the price. `batch-settlement`: by a voucher of a channel. */
-export const schemes = ['exact', 'upto', 'batch-settlement'] as const
+/**
+ * `exact`: the price is paid. `upto`: the seller takes what was used, at most the price. `auth-capture`: the price goes into escrow, from
+ * which the seller captures. `batch-settlement`: by a voucher of a channel.
+ */
+export const schemes = ['exact', 'upto', 'auth-capture', 'batch-settlement'] as const
 export type Scheme = (typeof schemes)[number]
 
 /** Assets whose contracts take signed authorizations (EIP-3009) and permits (EIP-2612). */
@@ -55,6 +58,11 @@ export const purchaseTerms = z.strictObject({
 })
 
 export type PurchaseTerms = z.output<typeof purchaseTerms>
+
+/** True for schemes by which each purchase pays from an address of its own: the chain names no purchase otherwise. */
+export function hasOwnPurse(scheme: Scheme): boolean {
+  return scheme === 'upto' || scheme === 'auth-capture'
+}
 
 /** An offer as a protocol writes it, not judged. */
 export interface ReadOffer {

@@ -149,7 +149,7 @@ const statement: Statement = {
         case p.state when 'settled' then case when p.delivered_at is null then 'undelivered' else 'completed' end
           when 'failed' then case when p.reversed_at is null then 'failed' else 'reversed' end
           else 'pending' end,
-        p.asset, coalesce(p.charged, p.units), case when p.scheme = 'upto' then p.units end, d.facts, p.origin, p.transaction_hash,
+        p.asset, coalesce(p.charged, p.units), case when p.scheme in ('upto', 'auth-capture') then p.units end, d.facts, p.origin, p.transaction_hash,
         p.key_id, p.decision_id, 'purchase', p.id, p.purpose,
         p.created_at, 'wallet'
       from purchase p join decision d on d.id = p.decision_id

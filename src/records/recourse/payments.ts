@@ -24,6 +24,8 @@ export type Payment = Pick<
 type FindPayment = (database: Connection, owner: RecourseOwner, id: string) => Promise<Payment | undefined>
 
 const DAYS = 7
+/** Money may be in escrow for thirty days. */
+const ESCROW_DAYS = 37
 /** Networks decide disputes within months. */
 const CARD_DAYS = 180
 const BANK_DAYS = 30
@@ -52,10 +54,12 @@ const finders: Readonly<Record<RecourseKind, FindPayment>> = {
       route:
         purchase.state === 'settled'
           ? 'present_again'
-          : purchase.cumulative === null
-            ? 'cancel_authorization'
-            : 'channel_close',
-      days: DAYS,
+          : purchase.cumulative !== null
+            ? 'channel_close'
+            : purchase.escrow_look_at !== null
+              ? 'void'
+              : 'cancel_authorization',
+      days: purchase.scheme === 'auth-capture' ? ESCROW_DAYS : DAYS,
     }
   },
   card_transaction: async ({ kysely }, { accountId, keyId }, id) => {

@@ -1,33 +1,28 @@
 /**
- * The ways to the money of a purchase: a payment that is not settled is made void; one that is settled is presented again, once; a
- * channel is closed; then the seller is asked for a refund, and what it sends is found on the chain.
+ * The ways to the money of a purchase: a payment that is not settled is made void; one that is settled is presented again, once; what
+ * is in escrow comes back from there; a channel is closed; then the seller is asked for a refund, and what it sends is found on the chain.
  */
 import { minimum } from '../../core/money/shares.ts'
-import { buildEvidence, EVIDENCE_TYPE } from '../../rails/buying/evidence-document.ts'
 import { findReturns } from '../../rails/buying/find-returns.ts'
-import type { PayingParts } from '../../rails/buying/pay-purchase.ts'
 import { presentAgain } from '../../rails/buying/present-again.ts'
-import { findRefundUrl, requestRefund } from '../../rails/buying/request-refund.ts'
+import { findRefundUrl } from '../../rails/buying/request-refund.ts'
+import { nameEscrowRefunds } from '../../rails/buying/return-escrow.ts'
 import { chargedUnits, findPurchase, type Purchase } from '../../rails/buying/store.ts'
 import { voidPurchase } from '../../rails/buying/void-purchase.ts'
+import { MAX_REQUESTS, type PurchaseRecourseParts, sendRefundRequest } from './ask-seller.ts'
 import { closeChannel, takeUnclaimed } from './channel-route.ts'
+import { findEscrowAction, noteEscrowEnd, readEscrowed, returnFromEscrow } from './escrow-route.ts'
 import { linkRefund } from './link-refund.ts'
 import { findStep, type Progress, parseSteps, type Recourse, recordStep } from './store.ts'
 
-/** @property signDocument signs the evidence for the seller. */
-export interface PurchaseRecourseParts extends PayingParts {
-  readonly signDocument: (document: { type: string; document: unknown }) => Promise<string>
-}
-
-/** How often a seller that does not answer is asked for a refund. */
-const MAX_REQUESTS = 8
-
 /** Goes on with the recourse of a purchase as far as it can now. @returns the recourse afterwards. */
 export async function advancePurchase(parts: PurchaseRecourseParts, recourse: Recourse): Promise<Recourse> {
-  const purchase = await findPurchase(parts.database, { id: recourse.object_id })
-  if (purchase === undefined) throw new Error(`${recourse.id} is of a purchase without a row`)
+  const found = await findPurchase(parts.database, { id: recourse.object_id })
+  if (found === undefined) throw new Error(`${recourse.id} is of a purchase without a row`)
+  const { purchase, isEscrowed } = await readEscrowed(parts, found)
+  if (isEscrowed) return takeFromEscrow(parts, recourse, purchase)
   if (purchase.state !== 'settled') return takeBack(parts, recourse, purchase)
-  const paid = await noteRace(parts, recourse, purchase)
+  const paid = await noteEscrowEnd(parts, await noteRace(parts, recourse, purchase), purchase)
   // What arrives may be what another recourse has asked the same payee for: then this one asks before it takes.
   const returned = (await hasRival(parts, paid, purchase)) ? paid : await linkReturns(parts, paid, purchase)
   if (returned.status !== 'open') return returned
@@ -89,6 +84,24 @@ async function takeVoucherBack(
   })
 }
 
+/** Takes what is in escrow back, once the payment was presented again where that may bring the goods. */
+async function takeFromEscrow(
+  parts: PurchaseRecourseParts,
+  recourse: Recourse,
+  purchase: Purchase,
+): Promise<Recourse> {
+  const raced = await noteRace(parts, recourse, purchase)
+  const asked = await presentOnce(parts, raced, purchase)
+  if (asked === null) return raced
+  if (asked.status !== 'open') return asked
+  const returned = await returnFromEscrow(parts, asked, purchase)
+  const after = await findPurchase(parts.database, { id: purchase.id })
+  // What the chain has shown meanwhile ends it at once.
+  return returned.status === 'open' && after !== undefined && after.state !== 'signed'
+    ? advancePurchase(parts, returned)
+    : returned
+}
+
 /** Makes a payment void that is not settled, and ends with what the chain shows: it is void, or its seller was faster. */
 async function takeBack(
   parts: PurchaseRecourseParts,
@@ -96,7 +109,7 @@ async function takeBack(
   purchase: Purchase,
 ): Promise<Recourse> {
   if (purchase.cumulative !== null) return takeVoucherBack(parts, recourse, purchase)
-  const action = 'cancel_authorization'
+  const action = findEscrowAction(recourse) ?? 'cancel_authorization'
   const begun =
     findStep(recourse, action) === undefined && purchase.state !== 'failed'
       ? await note(parts, recourse, { action, outcome: 'waiting', route: action })
@@ -109,7 +122,13 @@ async function takeBack(
     action,
     outcome: 'done',
     route: action,
-    evidence: { nonce: voided.nonce, why: 'The payment was not taken, and never can be.' },
+    evidence: {
+      nonce: voided.nonce,
+      why:
+        action === 'cancel_authorization'
+          ? 'The payment was not taken, and never can be.'
+          : 'The escrow gave all of it back.',
+    },
     end: { status: 'recovered', isAllBack: true, ...(isDelivered ? { isDelivered } : {}) },
   })
 }
@@ -126,7 +145,8 @@ async function noteRace(
     action,
     outcome: 'raced',
     evidence: { transaction: purchase.transaction_hash ?? '' },
-    claimed: minimum(chargedUnits(purchase), recourse.claimed),
+    // What is in escrow is not taken yet.
+    ...(purchase.state === 'settled' ? { claimed: minimum(chargedUnits(purchase), recourse.claimed) } : {}),
   })
 }
 
@@ -153,12 +173,38 @@ async function linkReturns(
       ...{ movement, entryId, units },
       evidence: { transaction: transactionHash, entry: entryId },
     })
-  if (found.length === 0) return recourse
+  const fromEscrow = await findEscrowRefunds(
+    parts,
+    purchase,
+    known.map(({ movement }) => movement),
+  )
+  for (const { movement, entryId, units } of fromEscrow)
+    await linkRefund(parts, recourse, { movement, entryId, units, evidence: { entry: entryId } })
+  if (found.length + fromEscrow.length === 0) return recourse
   return database.kysely
     .selectFrom('recourse')
     .selectAll()
     .where('id', '=', recourse.id)
     .executeTakeFirstOrThrow()
+}
+
+/** Finds what the escrow has refunded of a settled purchase, which names it. */
+async function findEscrowRefunds(
+  { database }: Pick<PurchaseRecourseParts, 'database'>,
+  purchase: Purchase,
+  except: readonly string[],
+) {
+  if (purchase.scheme !== 'auth-capture') return []
+  const name = nameEscrowRefunds(purchase)
+  const rows = await database.kysely
+    .selectFrom('posting')
+    .select(['transaction_id as movement', 'ordinal', 'units'])
+    .where('transaction_id', '>=', name)
+    .where('transaction_id', '<', `${name.slice(0, -1)};`)
+    .execute()
+  return rows
+    .filter(({ movement }) => !except.includes(movement))
+    .map(({ movement, ordinal, units }) => ({ movement, units, entryId: `${movement}.${ordinal}` }))
 }
 
 /**
@@ -238,23 +284,6 @@ async function askForRefund(
     outcome: outcome === 'accepted' ? 'waiting' : 'failed',
   })
   return linkReturns(parts, noted, purchase)
-}
-
-async function sendRefundRequest(
-  parts: PurchaseRecourseParts,
-  recourse: Recourse,
-  { purchase, url }: { purchase: Purchase; url: URL },
-) {
-  const evidence = await parts.signDocument({
-    type: EVIDENCE_TYPE,
-    document: await buildEvidence({ ...parts, now: parts.clock() }, purchase),
-  })
-  return requestRefund({ ...parts, loopback: parts.settings.mode === 'sandbox' }, url, {
-    name: recourse.id,
-    purchaseId: purchase.id,
-    evidence,
-    reason: recourse.reason,
-  })
 }
 
 /** Takes what has come, and ends what is left. @param step its `status` is the end if nothing has come. */

@@ -1,10 +1,11 @@
 /** Opens recourse and goes on with it, in the call that opens it and in the job, each step by one process at a time. */
 import type { NewId } from '../../core/base/ids.ts'
 import { timers } from '../../core/base/timers.ts'
+import type { PurchaseRecourseParts } from './ask-seller.ts'
 import { advancePayout, type BankRecourseParts } from './bank-routes.ts'
 import { advanceCard, type CardRecourseParts } from './card-routes.ts'
 import type { Payment } from './payments.ts'
-import { advancePurchase, type PurchaseRecourseParts } from './purchase-routes.ts'
+import { advancePurchase } from './purchase-routes.ts'
 import {
   claimRecourse,
   dueRecourse,

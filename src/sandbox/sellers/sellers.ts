@@ -87,6 +87,17 @@ export const sandboxSellers = [
     name: 'refuses-refund',
     about: 'Takes the payment, delivers nothing, and refuses refunds.',
   },
+  {
+    ...honest,
+    name: 'escrow',
+    price: '0.01',
+    about: 'A forecast, paid through an escrow, which it captures from seconds later; gives back when asked.',
+  },
+  {
+    ...dishonest,
+    name: 'reclaimable',
+    about: 'Moves the payment into escrow, delivers nothing, captures nothing and answers nothing.',
+  },
 ] as const satisfies readonly SandboxSeller[]
 
 export type SellerName = (typeof sandboxSellers)[number]['name']
@@ -96,7 +107,7 @@ export function sellerUrl(origin: string, { name }: Pick<SandboxSeller, 'name'>)
 }
 
 /** Sellers that say where refunds are asked for. */
-export const refundSellers = ['refunds', 'refuses-refund'] as const satisfies readonly SellerName[]
+export const refundSellers = ['refunds', 'refuses-refund', 'escrow'] as const satisfies readonly SellerName[]
 
 export function takesRefundRequests(name: SellerName): boolean {
   return refundSellers.some((one) => one === name)

@@ -4,6 +4,7 @@ import { findOrphans } from '../../books/spending/orphans.ts'
 import { releaseSpend } from '../../books/spending/release.ts'
 import { failPurchase } from '../../rails/buying/end-purchase.ts'
 import { bookOutcome, cancelPurchase, type PayingParts } from '../../rails/buying/pay-purchase.ts'
+import { bookEscrowRefund, reclaimEscrow, refundedEscrows } from '../../rails/buying/return-escrow.ts'
 import {
   claimPurchase,
   findPurchase,
@@ -42,6 +43,12 @@ export async function settlePurchases(parts: PayingParts, signal: AbortSignal): 
         log.error({ err, purchaseId: id }, 'finishing a purchase failed'),
       )
   }
+  for (const purchase of await refundedEscrows(database, { at: clock(), limit: BATCH })) {
+    if (signal.aborted) break
+    await bookEscrowRefund(parts, purchase).catch((err: unknown) =>
+      log.error({ err, purchaseId: purchase.id }, 'booking a refund from escrow failed'),
+    )
+  }
   return ids.length
 }
 
@@ -63,9 +70,12 @@ function isStuck(
 
 async function finish(parts: PayingParts, purchase: Purchase): Promise<void> {
   if (purchase.state === 'signed') {
-    if (purchase.is_canceled) return cancelPurchase(parts, purchase)
-    const outcome = await bookOutcome(parts, purchase, null)
-    if (outcome === 'open' && isStuck(parts, purchase)) await cancelPurchase(parts, purchase)
+    if (purchase.is_canceled) await cancelPurchase(parts, purchase)
+    else {
+      const outcome = await bookOutcome(parts, purchase, null)
+      if (outcome === 'open' && isStuck(parts, purchase)) await cancelPurchase(parts, purchase)
+    }
+    await reclaimEscrow(parts, purchase)
     return
   }
   if (purchase.state !== 'reserved') return

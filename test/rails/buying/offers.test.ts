@@ -15,6 +15,7 @@ const chain = {
   name: 'base-sepolia',
   tokens: { USDC, USDT: '0x1', EURC: '0x2', PYUSD: '0x3' },
   hasUpto: true,
+  hasEscrow: true,
   channels: { maxWithdrawDelay: 86_400, depositMax: 1_000_000n, idleMs: 3_600_000 },
 } as const
 
@@ -35,6 +36,20 @@ const channel = {
   scheme: 'batch-settlement',
   extra: { receiverAuthorizer: SELLER, withdrawDelay: 900, minDeposit: '10000' },
 }
+const NOBODY = `0x${'0'.repeat(40)}`
+const nowSeconds = Math.floor(now.getTime() / 1000)
+const escrow = (changes: object = {}) => ({
+  scheme: 'auth-capture',
+  extra: {
+    captureAuthorizer: SELLER,
+    captureDeadline: nowSeconds + 3_600,
+    refundDeadline: nowSeconds + 7_200,
+    feeRecipient: NOBODY,
+    minFeeBps: 0,
+    maxFeeBps: 0,
+    ...changes,
+  },
+})
 const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 const answer = (headers: (readonly [string, string])[], body = '') => ({
   headers,
@@ -98,6 +113,28 @@ describe('the offers of a seller', () => {
     ['withdraw_delay_not_accepted', { ...channel, extra: { ...channel.extra, withdrawDelay: 86_401 } }],
     ['over_channel_deposit', { ...channel, amount: '1000001' }],
     [null, channel],
+    [null, escrow()],
+    [null, escrow({ authCaptureEscrow: '0xf96815976523E00e65Be8f34cA5e64b4f41EB19c' })],
+    [null, escrow({ feeRecipient: SELLER, minFeeBps: 0, maxFeeBps: 1_000 })],
+    ['scheme_not_supported', escrow({ assetTransferMethod: 'permit2' })],
+    ['escrow_unknown', escrow({ authCaptureEscrow: '0xBdEA0D1bcC5966192B070Fdf62aB4EF5b4420cff' })],
+    ['escrow_unknown', escrow({ authCaptureEscrow: 1 })],
+    ['operator_invalid', { scheme: 'auth-capture', extra: {} }],
+    ['operator_invalid', escrow({ captureAuthorizer: NOBODY })],
+    ['operator_invalid', escrow({ receiverAuthorizer: '0x12' })],
+    ['operator_invalid', escrow({ policy: 7 })],
+    ['fee_not_accepted', escrow({ feeRecipient: SELLER, maxFeeBps: 1_001 })],
+    ['fee_not_accepted', escrow({ feeRecipient: SELLER, minFeeBps: 11, maxFeeBps: 10 })],
+    ['fee_not_accepted', escrow({ feeRecipient: SELLER, minFeeBps: -1 })],
+    ['fee_not_accepted', escrow({ feeRecipient: SELLER, maxFeeBps: 0.5 })],
+    ['fee_not_accepted', escrow({ maxFeeBps: 1 })],
+    ['fee_not_accepted', escrow({ feeRecipient: 'me' })],
+    ['expiry_not_accepted', escrow({ captureDeadline: nowSeconds + 59 })],
+    ['expiry_not_accepted', escrow({ captureDeadline: nowSeconds + 31 * 86_400 })],
+    ['expiry_not_accepted', escrow({ captureDeadline: `${nowSeconds + 3_600}` })],
+    ['expiry_not_accepted', escrow({ captureDeadline: 1e300 })],
+    ['expiry_not_accepted', escrow({ refundDeadline: nowSeconds + 3_599 })],
+    ['expiry_not_accepted', escrow({ refundDeadline: nowSeconds + 3_601 + 366 * 86_400 })],
     ['facilitator_invalid', { scheme: 'upto' }],
     ['facilitator_invalid', { ...upto, extra: { facilitatorAddress: '0x12' } }],
     ['scheme_not_supported', { ...upto, extra: { ...upto.extra, assetTransferMethod: 'eip3009' } }],
@@ -122,7 +159,9 @@ describe('the offers of a seller', () => {
       ['exact', 1000n, null],
       ['upto', 900n, null],
     ])
-    expect(readOffers({ ...chain, hasUpto: false }, offers, now)[1]?.reason).toBe('scheme_not_supported')
+    expect(readOffers({ ...chain, hasUpto: false, hasEscrow: false }, offers, now)[1]?.reason).toBe(
+      'scheme_not_supported',
+    )
   })
 
   it('do not hide each other when one is garbage', () => {

@@ -17,6 +17,7 @@ const chainWith = (isSafe: boolean) => ({
   authorizationState: async () => ({ status: 'canceled' }) as const,
   isAuthorizationOver: async () => isSafe,
   permitState: async () => ({ status: 'canceled' }) as const,
+  escrowState: async () => ({ isCollected: false, capturable: 0n, refundable: 0n }),
   isPermitOver: async () => isSafe,
   transaction: async () => undefined,
 })

@@ -21,6 +21,7 @@ import {
   type TransferLog,
 } from '../../../providers/chain/port.ts'
 import { channelsAddress } from '../../../providers/payment-channels.ts'
+import { escrowCollectorAddress } from '../../../providers/payment-escrow.ts'
 import type { Connection, Database } from '../../../storage/database.ts'
 import { relayMark, toExpected } from '../relays/relay-outcome.ts'
 import { findMatchingRelays, type Relay } from '../relays/relay-store.ts'
@@ -41,6 +42,9 @@ export interface MovementParts extends DepositParts {
 
 /** The contract of payment channels, lower case. */
 const CHANNELS = channelsAddress.toLowerCase()
+
+/** What brings payments into escrow, and returns what is not escrowed of them, lower case. */
+const COLLECTOR = escrowCollectorAddress.toLowerCase()
 
 /** Maximum number of addresses per query. */
 const MAX_ADDRESSES = 1_000
@@ -75,6 +79,7 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
     const { from, to, units } = transfer
     // What a channel returns was in the books of its purse all the time.
     if (from === CHANNELS && places.get(to)?.place.startsWith('purse.chn_')) continue
+    if (await isEscrowReturn(parts, from, places.get(to)?.place)) continue
     if (units === 0n || from === to || !(wallets.has(from) || wallets.has(to) || places.has(to))) continue
     const booked = await findBooked(parts, { transaction, transfer, wallets })
     const place = places.get(to)
@@ -92,6 +97,29 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
     if (isLeaving) left.add(from)
   }
   return [...left]
+}
+
+/**
+ * Checks whether a transfer is from the escrow to the address that paid a purchase: it is booked by the escrow's state, which is looked at
+ * soon.
+ */
+async function isEscrowReturn(
+  { database, clock }: MovementParts,
+  from: Address,
+  place: string | undefined,
+): Promise<boolean> {
+  if (place === undefined || !place.startsWith('purse.buy_')) return false
+  const paid = database.kysely
+    .updateTable('purchase')
+    .set({ escrow_look_at: clock() })
+    .where('id', '=', place.replace('purse.', ''))
+    .where('scheme', '=', 'auth-capture')
+    .returning('id')
+  const returned = await (from === COLLECTOR
+    ? paid
+    : paid.where('escrow_store', '=', from)
+  ).executeTakeFirst()
+  return returned !== undefined
 }
 
 /** Money of an account beside its wallet. */

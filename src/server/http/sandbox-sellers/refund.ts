@@ -8,6 +8,7 @@ import { type EvidenceDocument, evidenceDocument } from '../../../rails/buying/e
 import { toHex } from '../../../rails/buying/store.ts'
 import { deriveSigningKey } from '../../../records/decisions/signing-key.ts'
 import { type SellerName, sellerAccount } from '../../../sandbox/sellers/sellers.ts'
+import { voidEscrowed } from './escrow.ts'
 
 const wanted = z.object({ purchase: z.string(), evidence: z.string(), reason: z.string() })
 const VALID_SECONDS = 300
@@ -26,8 +27,15 @@ export async function takeRefundRequest(
   const proved = await readEvidence(settings.dataKey, read.data.evidence)
   const account = sellerAccount(settings.dataKey, name)
   const log = proved?.settlement?.log
+  const isEscrowed = proved?.challenge.scheme === 'auth-capture'
+  const payee = isEscrowed ? proved.challenge.payTo : log?.to
   const isOwn =
-    proved?.purchaseId === read.data.purchase && log?.to.toLowerCase() === account.address.toLowerCase()
+    proved?.purchaseId === read.data.purchase && payee?.toLowerCase() === account.address.toLowerCase()
+  if (proved !== null && isOwn && isEscrowed) {
+    const given = await voidEscrowed(chain, proved)
+    if (given === 'voided') return Response.json({ refund: 'accepted' }, { status: 202 })
+    if (given === 'none') return refuse(403, 'nothing is to be given back')
+  }
   if (proved === null || log == null || !isOwn)
     return refuse(403, 'the evidence shows no payment to this seller')
   const message = {

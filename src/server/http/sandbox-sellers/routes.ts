@@ -27,6 +27,7 @@ import { refuseQueryCredentials } from '../query-credentials.ts'
 import { type Env, type HttpContext, readBody, readRawTarget, requirePlainRequest } from '../request.ts'
 import { readSentPayment } from '../x402.ts'
 import { conducts, sellHonestly } from './conduct.ts'
+import { isEscrowSeller, serveEscrow } from './escrow.ts'
 import { makeGoods, orderedWords } from './goods.ts'
 import { mppChallenge, mppPayment, mppReceipt } from './mpp.ts'
 import { takeRefundRequest } from './refund.ts'
@@ -68,6 +69,7 @@ function serve(services: Services, seller: Seller, c: HttpContext): Promise<Resp
   // An order that cannot be filled is refused before it is paid.
   const goods = makeGoods(seller.name, c)
   const terms = { ...termsFor(services, seller, c), mimeType: readMimeType(goods) }
+  if (isEscrowSeller(seller.name)) return serveEscrow(services, { name: seller.name, terms, goods, c })
   const transfer = readPayment(services, seller, c)
   return (conducts[seller.name] ?? sellHonestly)({
     terms,

@@ -10,7 +10,8 @@ create or replace function purchase_settle(
 declare
   p purchase;
 begin
-  update purchase u set state = 'settled', transaction_hash = p_transaction, charged = p_units, updated_at = p_at
+  update purchase u set state = 'settled', transaction_hash = p_transaction, charged = p_units, updated_at = p_at,
+    escrow_refundable = case when u.scheme = 'auth-capture' then p_units end, escrow_look_at = null
   where u.id = p_id and u.state = 'signed' returning * into p;
   if not found then
     verdict := 'already_settled';
