@@ -28,6 +28,7 @@ export const guideGroups = [
       ['purchases', 'Buying'],
       ['recourse', 'Money back'],
       ['contacts', 'Contacts'],
+      ['requests', 'Requests for money'],
       ['schedules', 'Schedules'],
       ['statements', 'Statements'],
       ['selling', 'Selling by x402'],
