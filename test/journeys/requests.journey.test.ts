@@ -331,6 +331,11 @@ overBothEnginesOnNodes('requests', (world) => {
       status: 403,
       body: { code: 'insufficient_scope' },
     })
+    const { body: account } = await owner.send('POST', '/api/banking', { currency: 'GBP' })
+    expect(await key.send('POST', '/api/requests', { ...body, virtualAccountId: account.id })).toMatchObject({
+      status: 403,
+      body: { code: 'insufficient_scope', scopes: ['banking:read'] },
+    })
     const first = await key.send('POST', '/api/requests', body, 'once')
     expect(first).toMatchObject({ status: 200, body: { agentId: key.id } })
     expect(await key.send('POST', '/api/requests', body, 'once')).toEqual(first)

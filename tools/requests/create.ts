@@ -112,7 +112,7 @@ function readExpiry(given: string | undefined, now: Date): Date {
 
 /** Requires a way to pay it. @throws Failure `not_found`, `invalid_request`. */
 async function requirePayable(
-  { database, chains }: Context,
+  { database, chains, principal }: Context,
   {
     asset,
     virtualAccountId,
@@ -125,6 +125,12 @@ async function requirePayable(
     if (token !== undefined) throw invalidMember('asset', 'is on no chain of this deployment')
     throw invalidMember('virtualAccountId', `is needed: ${asset} arrives at a bank account only`)
   }
+  // The page publishes its details.
+  if (principal.kind === 'key' && !principal.key.scopes.includes('banking:read'))
+    throw new Failure('insufficient_scope', `The key "${principal.key.name}" lacks banking:read.`, {
+      scopes: ['banking:read'],
+      hint: 'Leave `virtualAccountId` out, or ask the owner for the scope.',
+    })
   const account = await findVirtualAccount(database, { id: virtualAccountId })
   if (account?.accountId !== accountId)
     throw new Failure('not_found', 'You have no such virtual account.', {

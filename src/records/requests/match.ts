@@ -216,13 +216,20 @@ async function countArrival(
     })
     .where('entry_id', '=', arrival.entry_id)
     .execute()
+  // Its expiry is an event of its own, before that of the late money.
+  if (isLate && (request.status === 'open' || request.status === 'partly_paid'))
+    await kysely
+      .updateTable('payment_request')
+      .set({ status: 'expired', updated_at: at })
+      .where('id', '=', requestId)
+      .execute()
   const received = request.received_units + arrival.units
   return kysely
     .updateTable('payment_request')
     .set({
       received_units: received,
       // One that expired while its payment was on its way is paid: the payment was in time.
-      status: request.status === 'canceled' || isLate ? endStatus(request) : judgeStatus(request, received),
+      ...(isLate ? {} : { status: judgeStatus(request, received) }),
       claim: null,
       claimed_until: null,
       updated_at: at,
@@ -230,11 +237,6 @@ async function countArrival(
     .where('id', '=', requestId)
     .returningAll()
     .executeTakeFirstOrThrow()
-}
-
-/** Status of a request that late money reaches: the money changes nothing. */
-function endStatus({ status }: PaymentRequest): PaymentRequest['status'] {
-  return status === 'open' || status === 'partly_paid' ? 'expired' : status
 }
 
 function judgeStatus({ units }: Pick<PaymentRequest, 'units'>, received: bigint): PaymentRequest['status'] {

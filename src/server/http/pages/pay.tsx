@@ -83,9 +83,9 @@ export function PayPage(props: PayPageProps) {
       </dl>
       {isOpen ? <Ways {...props} /> : <p>{closings(props)}</p>}
       {isSandbox && <p class="hint">This is a sandbox: its money is worth nothing.</p>}
-      {payee !== null && isOpen && (
+      {(payee !== null || memo !== null) && isOpen && (
         <p class="hint">
-          The name and the purpose are what whoever sent you this link wrote. Pay only if you know them.
+          Whoever sent you this link wrote the name and the purpose. Pay only if you know who it was.
         </p>
       )}
     </Shell>
