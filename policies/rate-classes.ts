@@ -17,6 +17,7 @@ export const rateClasses = {
   reveals: { count: 10, seconds: 60, env: 'RATE_REVEALS' },
   devices: { count: 20, seconds: 600, env: 'RATE_DEVICES' },
   feedback: { count: 10, seconds: 60, env: 'RATE_FEEDBACK' },
+  pay_pages: { count: 60, seconds: 60, env: 'RATE_PAY_PAGES' },
   fx: { count: 300, seconds: 60, env: 'RATE_FX' },
   funding: { count: 1, seconds: 3600, env: 'RATE_FUNDING' },
   guests: { count: 1_000, seconds: 3600, env: 'RATE_GUESTS' },

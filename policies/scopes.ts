@@ -18,6 +18,8 @@ export const scopes = {
   'fx:pay': 'Buy FX quotes from the wallet, within the spend policy.',
   'purchases:pay': 'Buy paid web resources from the wallet, within the spend policy.',
   'agents:delegate': 'Give other agents a part of its own budget, and take it back.',
+  'requests:create': 'Ask others for money by requests of its own, and cancel them.',
+  'requests:read': 'See its own requests for money.',
   'events:read': 'Follow the events of its own calls.',
 } as const satisfies Record<string, string>
 
@@ -42,6 +44,7 @@ export const readScopes = [
   'cards:read',
   'investing:read',
   'swaps:quote',
+  'requests:read',
   'events:read',
 ] as const satisfies readonly Scope[]
 

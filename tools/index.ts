@@ -130,6 +130,11 @@ import railsList from './rails/list.ts'
 import recourseGet from './recourse/get.ts'
 import recourseList from './recourse/list.ts'
 import recourseOpen from './recourse/open.ts'
+import requestsCreate from './requests/create.ts'
+import requestsGet from './requests/get.ts'
+import requestsLink from './requests/link.ts'
+import requestsList from './requests/list.ts'
+import requestsRemove from './requests/remove.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxAuthorizations from './sandbox/authorizations.ts'
 import sandboxClock from './sandbox/clock.ts'
@@ -310,6 +315,11 @@ export const tools: readonly Tool[] = [
   recourseGet,
   recourseList,
   recourseOpen,
+  requestsCreate,
+  requestsGet,
+  requestsLink,
+  requestsList,
+  requestsRemove,
   sandboxAdmin,
   sandboxAuthorizations,
   sandboxClock,

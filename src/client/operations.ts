@@ -508,6 +508,8 @@ export type AgentsDelegateRequest = {
     | 'fx:pay'
     | 'purchases:pay'
     | 'agents:delegate'
+    | 'requests:create'
+    | 'requests:read'
     | 'events:read'
   )[]
   /** Spend policy as `context` shows yours, such as {"perTransaction":{"max":"1"},"dailyBudget":{"max":"2"},"totalBudget":{"max":"2"},"categories":{"allow":["transfer"]}}. No member may be wider than yours; what you leave out holds as in yours. */
@@ -608,6 +610,8 @@ export type AgentsKeysCreateRequest = {
     | 'fx:pay'
     | 'purchases:pay'
     | 'agents:delegate'
+    | 'requests:create'
+    | 'requests:read'
     | 'events:read'
   )[]
   /** Spend policy. Required with a scope that can spend. */
@@ -687,6 +691,8 @@ export type AgentsKeysUpdateRequest = {
     | 'fx:pay'
     | 'purchases:pay'
     | 'agents:delegate'
+    | 'requests:create'
+    | 'requests:read'
     | 'events:read'
   )[]
   /** Complete new spend policy; null removes it. */
@@ -2340,6 +2346,8 @@ export type DeveloperKeysCreateRequest = {
     | 'fx:pay'
     | 'purchases:pay'
     | 'agents:delegate'
+    | 'requests:create'
+    | 'requests:read'
     | 'events:read'
   )[]
   /** Spend policy. Required with a scope that can spend. */
@@ -2752,6 +2760,31 @@ export type Event = EventEnvelope &
         data: {
           /** True if its addresses or its recipient are others than before: what waits for it is refused. */
           isReaddressed: boolean
+        }
+      }
+    | {
+        /** `request.created`: A request for money was made. `request.partly_paid`: A part of a request arrived. `request.paid`: A request is paid. `request.overpaid`: More arrived for a request that was paid. `request.paid_late`: Money arrived for a request that had expired or was canceled. `request.reversed`: What had arrived for a request was taken back by the bank or the chain. `request.expired`: A request expired before it was paid. `request.canceled`: A request was canceled. */
+        type:
+          | 'request.created'
+          | 'request.partly_paid'
+          | 'request.paid'
+          | 'request.overpaid'
+          | 'request.paid_late'
+          | 'request.reversed'
+          | 'request.expired'
+          | 'request.canceled'
+        /** Facts of the event. */
+        data: {
+          /** Status of the request. */
+          status: 'open' | 'partly_paid' | 'paid' | 'expired' | 'canceled'
+          /** Asset by symbol. */
+          asset: string
+          /** Decimal string of the asset. */
+          amount: string
+          /** What arrived for it so far, decimal string. */
+          receivedAmount: string
+          /** When it expires, ISO 8601 UTC. */
+          expiresAt: string
         }
       }
     | {
@@ -3335,6 +3368,54 @@ export type PathUsage = {
 }
 
 export type Payee = string
+
+export type PaymentRequest = {
+  /** `req_…` */
+  requestId: string
+  /** Status. */
+  status: 'open' | 'partly_paid' | 'paid' | 'expired' | 'canceled'
+  /** Public page for the payer. */
+  url: string
+  /** URL that is paid by x402; null: not in this asset. */
+  x402Url: string | null
+  /** Amount asked for. */
+  amount: string
+  /** Asset by symbol. */
+  asset: string
+  /** What arrived for it. */
+  received: string
+  /** What arrived above `amount`. */
+  overpaid: string
+  /** Name that the page shows; null: none. */
+  payee: string | null
+  /** What it is for. */
+  memo: string | null
+  /** Creditor reference (ISO 11649), for the text of a bank transfer. */
+  reference: string
+  /** `va_…`: bank account that the page shows. */
+  virtualAccountId: string | null
+  /** ISO 8601 UTC. */
+  expiresAt: string
+  /** Key that made it; null: the owner. */
+  agentId: string | null
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** What arrived for it, oldest first, at most 100. */
+  payments: {
+    /** How it was paid. */
+    kind: 'transfer' | 'x402' | 'bank'
+    /** Its entry in the activity; of x402 its `pay_…`. */
+    id: string
+    /** Decimal of the asset. */
+    amount: string
+    /** When it arrived, ISO 8601 UTC. */
+    at: string
+    /** After it expired or was canceled. */
+    late: boolean
+    /** Taken back since; it does not count. */
+    reversed: boolean
+  }[]
+}
 
 export type Payout = {
   /** `out_…` */
@@ -4248,6 +4329,45 @@ export type RecourseOpenRequest = {
   note?: string
 }
 
+export type RequestsCreateRequest = {
+  /** Decimal of the asset. */
+  amount: Amount
+  /** Default: `USDC`. */
+  asset?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD' | 'USD' | 'EUR' | 'GBP'
+  /** What it is for, shown to whoever pays. */
+  memo?: string
+  /** Name of the payee on the page. Default: none. */
+  payee?: string
+  /** Default: in 30 days; at most 366. */
+  expiresAt?: string
+  /** `va_…`: its bank details are on the page. Its deposits must become `asset`. */
+  virtualAccountId?: string
+}
+
+export type RequestsGetResponse = PaymentRequest & {
+  /** Money that the owner may link to it, newest first. */
+  unmatched: {
+    /** Its entry in the activity. */
+    id: string
+    /** Decimal of the asset. */
+    amount: string
+    /** When it arrived, ISO 8601 UTC. */
+    at: string
+  }[]
+}
+
+export type RequestsLinkRequest = {
+  /** Entry of the activity, from `unmatched`. */
+  entryId: string
+}
+
+export type RequestsListResponse = {
+  /** Those of this page. */
+  requests: PaymentRequest[]
+  /** Cursor of the next page; null on the last page. */
+  nextCursor: string | null
+}
+
 export type SandboxAdminResponse = {
   /** New role of the account. */
   role: 'admin'
@@ -4344,6 +4464,8 @@ export type SandboxDepositsRequest = {
   amount: Amount
   /** Sender: a name, or an EVM address; both are screened. Default: the bank does not name it. Addresses that end in 8888 need a review, in 9999 they are blocked. */
   from?: string
+  /** Text that the payer writes to it, such as the `reference` of a request for money. */
+  reference?: string
 }
 
 export type SandboxDepositsResponse = {
@@ -6131,7 +6253,7 @@ export interface Operations {
     /** Verify the identity of the account’s holder, which raises spending limits. */
     readonly kyc: Call<ComplianceKycRequest, Kyc>
     readonly personalData: {
-      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, contacts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay. */
+      /** Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, contacts, memos and reasons, what requests for money say, and the browsers and channels that get messages; verdicts and payments stay. */
       readonly erase: Call<Record<never, never>, CompliancePersonalDataEraseResponse>
     }
     /** Submit originator and beneficiary of a transfer, as the Travel Rule requires above a threshold. */
@@ -6434,6 +6556,45 @@ export interface Operations {
     >
     /** Try to get the money of one payment back, by every way. */
     readonly open: Call<RecourseOpenRequest, Recourse>
+  }
+  readonly requests: {
+    /** Ask somebody for money, by a link that is paid by transfer, by x402 or by bank. */
+    readonly create: Call<RequestsCreateRequest, PaymentRequest>
+    /** List requests for money, newest first; a key sees its own. */
+    readonly list: List<
+      {
+        /** 1 to 100, default 50. */
+        limit?: number | string
+        /** From `nextCursor`. */
+        cursor?: string
+      },
+      RequestsListResponse,
+      RequestsListResponse['requests'][number]
+    >
+    /** Read a request for money and what arrived for it. */
+    readonly get: Call<
+      {
+        /** `req_…` */
+        id: string
+      },
+      RequestsGetResponse
+    >
+    /** Cancel a request for money: its page says so, and it is not paid by x402 any more. */
+    readonly remove: Call<
+      {
+        /** `req_…` */
+        id: string
+      },
+      PaymentRequest
+    >
+    /** Count money that arrived for a request, where nothing but its owner knows that it was meant. */
+    readonly link: Call<
+      {
+        /** `req_…` */
+        id: string
+      } & RequestsLinkRequest,
+      PaymentRequest
+    >
   }
   readonly sandbox: {
     /** Make the caller’s account an administrator, to try the admin routes. Not available to guests. */
@@ -6910,6 +7071,11 @@ export const routes: Readonly<
   'recourse.get': ['GET', '/api/recourse/{id}', false, ''],
   'recourse.list': ['GET', '/api/recourse', false, 'recourse cursor'],
   'recourse.open': ['POST', '/api/recourse', true, ''],
+  'requests.create': ['POST', '/api/requests', true, ''],
+  'requests.list': ['GET', '/api/requests', false, 'requests cursor'],
+  'requests.get': ['GET', '/api/requests/{id}', false, ''],
+  'requests.remove': ['DELETE', '/api/requests/{id}', true, ''],
+  'requests.link': ['POST', '/api/requests/{id}/payments', true, ''],
   'sandbox.admin': ['POST', '/sandbox/admin', true, ''],
   'sandbox.authorizations': ['POST', '/sandbox/authorizations', true, ''],
   'sandbox.clock': ['POST', '/sandbox/clock', true, ''],

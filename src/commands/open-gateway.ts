@@ -8,6 +8,7 @@ import type { Tool } from '../kernel/tool.ts'
 import { buildRedirectUri } from '../people/identity/oauth/federation.ts'
 import { meteredPrice } from '../rails/selling/payments/metered-price.ts'
 import { createPaywall, type Paywall, type PaywallParts } from '../rails/selling/x402/paywall.ts'
+import { createRequestSeller, type RequestSeller } from '../rails/selling/x402/request-sale.ts'
 import type { Runtime } from '../runtime.ts'
 import { SANDBOX_OPENID_PATH, sandboxClientId, sandboxOpenIdSecrets } from '../sandbox/sandbox.ts'
 import { createApp } from '../server/http/app.ts'
@@ -61,6 +62,7 @@ export async function openGateway(
     ending: ending.signal,
     onWrite: pace.noteWrite,
     seller: paywall,
+    requestSeller: openRequestSeller(services, config, listen),
     mounts: new Map([['/mcp', mcpHandler(catalogue, services, { seller: paywall, ending: ending.signal })]]),
     isQuiet: config.mode === 'sandbox' && process.stderr.isTTY,
     below:
@@ -78,6 +80,22 @@ export async function openGateway(
       await paywall.close()
     },
   }
+}
+
+function openRequestSeller(
+  services: Services,
+  { x402 }: Config,
+  listen: PaywallParts['listen'],
+): RequestSeller {
+  const { settings } = services
+  return createRequestSeller({
+    ...services,
+    dataKey: settings.dataKey,
+    origin: settings.origin,
+    facilitatorUrl: x402.facilitatorUrl,
+    facilitatorKey: x402.facilitatorKey,
+    ...(listen === undefined ? {} : { listen }),
+  })
 }
 
 function openFxPaywall(

@@ -81,6 +81,7 @@ export interface Schema {
   passkey: PasskeyTable
   payee: PayeeTable
   payment: PaymentTable
+  payment_request: PaymentRequestTable
   payout: PayoutTable
   payout_quote: PayoutQuoteTable
   payout_recipient: PayoutRecipientTable
@@ -101,6 +102,7 @@ export interface Schema {
   refund: RefundTable
   relay: RelayTable
   repeat_run: RepeatRunTable
+  request_arrival: RequestArrivalTable
   reservation: ReservationTable
   sandbox_message: SandboxMessageTable
   sandbox_order: SandboxOrderTable
@@ -590,6 +592,7 @@ export interface DepositTable {
   units: bigint | null
   created_at: Date
   updated_at: Date
+  payer_reference: string | null
 }
 
 export interface DepositReviewTable {
@@ -1005,6 +1008,26 @@ export interface PaymentTable {
   scheme: Generated<'exact' | 'upto' | 'batch-settlement'>
 }
 
+export interface PaymentRequestTable {
+  id: string
+  account_id: string
+  key_id: string | null
+  token: string
+  reference: string
+  virtual_account_id: string | null
+  asset: string
+  units: bigint
+  received_units: Generated<bigint>
+  status: Generated<'open' | 'partly_paid' | 'paid' | 'expired' | 'canceled'>
+  payee: string | null
+  memo: string | null
+  expires_at: Date
+  claim: string | null
+  claimed_until: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
 export interface PayoutTable {
   id: string
   account_id: string
@@ -1309,6 +1332,23 @@ export interface RepeatRunTable {
   spend: string
   ats: readonly Date[]
   until: Date
+}
+
+export interface RequestArrivalTable {
+  entry_id: string
+  account_id: string
+  asset: string
+  units: bigint
+  place: string
+  transaction_hash: string | null
+  at: Date
+  state: Generated<'new' | 'matched' | 'unmatched'>
+  request_id: string | null
+  kind: 'transfer' | 'x402' | 'bank' | null
+  payment_id: string | null
+  is_late: Generated<boolean>
+  linked_by: string | null
+  reversed_at: Date | null
 }
 
 export interface ReservationTable {

@@ -31,6 +31,7 @@ describe('rate classes', () => {
       'RATE_REVEALS=10/60',
       'RATE_DEVICES=20/600',
       'RATE_FEEDBACK=10/60',
+      'RATE_PAY_PAGES=60/60',
       'RATE_FX=300/60',
       'RATE_FUNDING=1/3600',
       'RATE_GUESTS=1000/3600',

@@ -12,7 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ['identity', 'compliance'],
   ['wallets'],
   ['buying', 'cards', 'investing', 'selling'],
-  ['decisions', 'events', 'journal', 'recourse'],
+  ['decisions', 'events', 'journal', 'recourse', 'requests'],
   ['kernel'],
 ]
 const books = 2

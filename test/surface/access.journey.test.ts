@@ -372,6 +372,15 @@ async function createContact(owner: Person) {
   return { id: String(body.id), isThere }
 }
 
+async function createRequest(owner: Person) {
+  const { body } = await owner.send('POST', '/api/requests', { amount: '5' })
+  const path = `/api/requests/${String(body.requestId)}`
+  return {
+    id: String(body.requestId),
+    isThere: async () => (await owner.send('GET', path)).body.status === 'open',
+  }
+}
+
 async function createEndpoint(owner: Person) {
   const url = 'http://127.0.0.1:9/events'
   const { body } = await owner.send('POST', '/api/webhook-endpoints', { url, types: ['ping'] })
@@ -526,6 +535,9 @@ const objects: Readonly<
   'GET /api/schedules/{id}': createSchedule,
   'PATCH /api/schedules/{id}': createSchedule,
   'DELETE /api/schedules/{id}': createSchedule,
+  'GET /api/requests/{id}': createRequest,
+  'DELETE /api/requests/{id}': createRequest,
+  'POST /api/requests/{id}/payments': createRequest,
   'PATCH /api/contacts/{id}': createContact,
   'DELETE /api/contacts/{id}': createContact,
   'GET /api/approvals/{id}': createApproval,
@@ -585,6 +597,7 @@ const bodies: Readonly<Record<string, object>> = {
   'PATCH /api/webhook-endpoints/{id}': { status: 'disabled' },
   'PATCH /api/schedules/{id}': { status: 'paused' },
   'PATCH /api/contacts/{id}': { name: 'Mine' },
+  'POST /api/requests/{id}/payments': { entryId: 'tx_01h455vb4pex5vsknk084sn02q' },
 }
 
 describe('another account’s object', () => {

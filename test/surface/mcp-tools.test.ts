@@ -76,6 +76,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'contacts.create': owners,
   'contacts.remove': owners,
   'contacts.update': owners,
+  'requests.link': owners,
   'developer.keys.create': owners,
   'developer.keys.list': owners,
   'developer.keys.revoke': owners,

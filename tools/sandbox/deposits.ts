@@ -31,6 +31,13 @@ export default defineTool({
       .describe(
         'Sender: a name, or an EVM address; both are screened. Default: the bank does not name it. Addresses that end in 8888 need a review, in 9999 they are blocked.',
       ),
+    reference: z
+      .string()
+      .trim()
+      .min(1)
+      .max(140)
+      .optional()
+      .describe('Text that the payer writes to it, such as the `reference` of a request for money.'),
   }),
   output: z.strictObject({
     depositId: z.string().describe('Deposit id of the provider.'),
@@ -39,7 +46,7 @@ export default defineTool({
   }),
   failures: ['not_found', 'conflict', 'provider_unavailable'],
   example: { accountId: 'va_01h455vb4pex5vsknk084sn02q', amount: '250' },
-  run: async ({ database, bankingProvider }, { accountId, amount, from = null }) => {
+  run: async ({ database, bankingProvider }, { accountId, amount, from = null, reference = null }) => {
     const account = await findVirtualAccount(database, { id: accountId })
     if (account === undefined || bankingProvider.play === null)
       throw new Failure('not_found', 'There is no such virtual account in this sandbox.')
@@ -53,7 +60,7 @@ export default defineTool({
       throw new Failure('invalid_request', `amount: ${misfit}`, {
         issues: [{ path: 'amount', message: misfit }],
       })
-    const depositId = await bankingProvider.play({ providerId, amount, currency, from })
+    const depositId = await bankingProvider.play({ providerId, amount, currency, from, memo: reference })
     return { depositId, amount: toDecimal(toMoney(currency, amount)), currency }
   },
 })

@@ -56,6 +56,8 @@ async function readKeys(filter: { readonly status?: 'revoked' }): Promise<Keys> 
   return { keys, isWhole: true }
 }
 
+/** Requests for money. */
+export const requests = resource(() => bursar.requests.list({ limit: 100 }), ['request.'])
 /** Names for payees. */
 export const contacts = resource(() => bursar.contacts.list({}), ['contact.', 'transfer.', 'payout.'])
 

@@ -10,6 +10,7 @@ import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messag
 import { NotReady } from '../components/not-ready.tsx'
 import { Columns, PageHead, Panel } from '../components/panel.tsx'
 import { Recipients } from '../components/recipients.tsx'
+import { Requests } from '../components/requests.tsx'
 import { bursar } from '../data/gateway.ts'
 import { accounts, portfolio, wallet } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
@@ -67,7 +68,15 @@ export function AccountsPage() {
             ))}
           </div>
         ))}
-      <Columns main={<WalletPanel />} side={<Recipients />} />
+      <Columns
+        main={
+          <>
+            <WalletPanel />
+            <Requests />
+          </>
+        }
+        side={<Recipients />}
+      />
       {isOpening && <OpenAccount close={() => setOpening(false)} />}
     </>
   )

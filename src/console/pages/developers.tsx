@@ -187,11 +187,13 @@ const readable: readonly (readonly [Scope, string])[] = [
   ['cards:read', 'See cards'],
   ['investing:read', 'See investments'],
   ['swaps:quote', 'Ask for quotes of swaps'],
+  ['requests:read', 'See its own requests for money'],
   ['events:read', 'Follow its own events'],
 ]
 const changeable: readonly (readonly [Scope, string])[] = [
   ['banking:write', 'Open bank accounts'],
   ['compliance:write', 'Submit Travel Rule data'],
+  ['requests:create', 'Ask others for money'],
 ]
 /** Each with the categories that the rules must name. */
 const spendable: readonly (readonly [

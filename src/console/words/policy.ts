@@ -482,6 +482,7 @@ const seeing = {
   'cards:read': 'cards',
   'investing:read': 'investments',
   'swaps:quote': 'prices of swaps',
+  'requests:read': 'its own requests for money',
   'events:read': 'its own events',
 }
 
@@ -490,6 +491,7 @@ const changing = {
   'banking:write': 'open bank accounts',
   'cards:write': 'issue and set cards',
   'compliance:write': 'submit Travel Rule data',
+  'requests:create': 'ask others for money',
 }
 
 const moving = {
@@ -523,6 +525,8 @@ const scopePhrases: Readonly<Record<string, string>> = {
   'swaps:quote': 'see prices of swaps',
   'swaps:execute': 'swap stablecoins',
   'events:read': 'see its own events',
+  'requests:create': 'ask others for money',
+  'requests:read': 'see its own requests for money',
   'banking:write': 'open bank accounts',
   'cards:write': 'issue and set cards',
   'compliance:write': 'submit Travel Rule data',

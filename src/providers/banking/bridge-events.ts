@@ -7,6 +7,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import type { BankingEvent } from './port.ts'
 
 const text = z.string().min(1).max(255)
+const memo = z.string().max(1_000).nullish().catch(null)
 const envelope = z.object({
   event_id: text,
   event_category: text,
@@ -25,7 +26,13 @@ const envelope = z.object({
       on_behalf_of: text.nullish(),
       client_reference_id: text.nullish(),
       source: z
-        .object({ sender_name: text.nullish().catch(null) })
+        .object({
+          sender_name: text.nullish().catch(null),
+          // By rail: SEPA, wires and ACH.
+          reference: memo,
+          wire_message: memo,
+          description: memo,
+        })
         .nullish()
         .catch(null),
     })
@@ -71,6 +78,17 @@ export function readEvent(message: unknown): BankingEvent {
     amount: object?.amount ?? null,
     currency: object?.currency ?? null,
     sender: kind === 'deposit' ? (object?.source?.sender_name ?? null) : null,
+    memo: kind === 'deposit' ? readMemo(object?.source) : null,
     customer: object?.customer_id ?? object?.on_behalf_of ?? null,
   }
+}
+
+function readMemo(
+  source:
+    | { readonly [Name in 'reference' | 'wire_message' | 'description']?: string | null | undefined }
+    | null
+    | undefined,
+): string | null {
+  const written = [source?.reference, source?.wire_message, source?.description].filter((one) => one != null)
+  return written.length === 0 ? null : written.join(' | ')
 }

@@ -67,6 +67,8 @@ export interface BankingEvent {
   readonly customer: string | null
   /** Name or address of the sender of a deposit; null if absent. */
   readonly sender: string | null
+  /** Text that the payer of a deposit wrote to it; null if absent. */
+  readonly memo: string | null
 }
 
 /** Currencies of bank accounts that money is paid out to. */
@@ -168,6 +170,8 @@ export interface SimulatedDeposit {
   readonly currency: BankCurrency
   /** Name or address of the sender; null: not named. */
   readonly from: string | null
+  /** Text that the payer writes to it; null: none. */
+  readonly memo: string | null
 }
 
 /** The banking provider port. Adapters: `sandbox` (simulates the bank) and `bridge`. */

@@ -74,7 +74,7 @@ export function createSandboxBanking({
       bankAddress: '1 Sandbox Square, Nowhere',
       instructions: instructions[currency](),
     }),
-    play: async ({ providerId, amount, currency, from }) => {
+    play: async ({ providerId, amount, currency, from, memo }) => {
       const at = clock()
       const depositId = newId('evt', at)
       for (const state of states)
@@ -91,7 +91,7 @@ export function createSandboxBanking({
             virtual_account_id: providerId,
             amount,
             currency: currency.toLowerCase(),
-            ...(from === null ? {} : { source: { sender_name: from } }),
+            ...(from === null && memo === null ? {} : { source: { sender_name: from, reference: memo } }),
           },
           event_object_changes: {},
           event_created_at: clock().toISOString(),

@@ -6,6 +6,7 @@ import { collectDebt } from '../../books/debts/debts.ts'
 import type { AuthenticateDecisions } from '../../books/spending/authenticate.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import type { Log } from '../../core/base/log.ts'
+import { findCreditorReference } from '../../core/money/creditor-reference.ts'
 import type { RateTable } from '../../core/money/rate-table.ts'
 import type { BankingEvent } from '../../providers/banking/port.ts'
 import type { Mint } from '../../providers/chain/port.ts'
@@ -149,6 +150,13 @@ async function applyDeposit(
     return null
   }
   if (rank <= before.rank) return null
+  const reference = event.memo === null ? null : findCreditorReference(event.memo)
+  if (reference !== null && before.payer_reference === null)
+    await connection.kysely
+      .updateTable('deposit')
+      .set({ payer_reference: reference })
+      .where('id', '=', id)
+      .execute()
   await requireUnstopped(connection, id)
   requireCustomer(event, account)
   const { destination } = account

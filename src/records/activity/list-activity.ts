@@ -234,7 +234,13 @@ const statement: Statement = {
       from decision d
       where d.account_id = $1 and d.verdict in ('deny', 'insufficient_funds') and d.operation <> 'cards.authorize'
         and d.facts ->> 'asset' is not null and d.facts ->> 'amount' is not null and ($2::text is null or d.key_id = $2)
-    ) entry left join lateral (select coalesce(n.memo, n.reason) as note from spend_note n where n.decision_id = entry.decision_id) noted on true
+    ) entry left join lateral (
+      select coalesce(
+        (select coalesce(n.memo, n.reason) from spend_note n where n.decision_id = entry.decision_id),
+        (select r.memo from request_arrival a join payment_request r on r.id = a.request_id
+          where entry.direction = 'in' and a.entry_id = entry.id and a.account_id = $1)
+      ) as note
+    ) noted on true
     where room = any($3::text[]) and kind = any($4::text[])
       and ($5::timestamptz is null or at >= $5) and ($6::timestamptz is null or at < $6)
       and ($7::timestamptz is null or (at, id collate "C") < ($7, $8::text))

@@ -418,6 +418,35 @@ const groups = [
     example: { isReaddressed: true },
   },
   {
+    about: {
+      'request.created': 'A request for money was made.',
+      'request.partly_paid': 'A part of a request arrived.',
+      'request.paid': 'A request is paid.',
+      'request.overpaid': 'More arrived for a request that was paid.',
+      'request.paid_late': 'Money arrived for a request that had expired or was canceled.',
+      'request.reversed': 'What had arrived for a request was taken back by the bank or the chain.',
+      'request.expired': 'A request expired before it was paid.',
+      'request.canceled': 'A request was canceled.',
+    },
+    data: z.strictObject({
+      status: z
+        .enum(['open', 'partly_paid', 'paid', 'expired', 'canceled'])
+        .describe('Status of the request.'),
+      asset,
+      amount,
+      receivedAmount: z.string().describe('What arrived for it so far, decimal string.'),
+      expiresAt: z.string().describe('When it expires, ISO 8601 UTC.'),
+    }),
+    object: 'request',
+    example: {
+      status: 'paid',
+      asset: 'USDC',
+      amount: '25',
+      receivedAmount: '25',
+      expiresAt: '2026-12-05T09:30:00.000Z',
+    },
+  },
+  {
     about: { 'kyc.updated': 'An identity verification was started, or its status changed.' },
     data: z.strictObject({
       level: z.enum(['basic', 'full']).describe('Level of the verification.'),

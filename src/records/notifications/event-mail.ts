@@ -21,6 +21,7 @@ const knownAsset = z.custom<Asset>((name) => typeof name === 'string' && name in
 const shortfall = z.looseObject({ asset: knownAsset, frozenUnits: z.string(), uncoveredUnits: z.string() })
 const locked = z.looseObject({ reason: z.string().nullable() })
 const failing = z.looseObject({ operation: z.string() })
+const asked = z.looseObject({ asset: knownAsset, units: z.string(), receivedUnits: z.string() })
 const denied = z.looseObject({
   asset: z.string(),
   amount: z.string(),
@@ -32,6 +33,15 @@ const lockReasons: Readonly<Record<string, string>> = {
   second_factor: 'after too many wrong second factors',
   admin: 'by an administrator',
 }
+
+/** A request for money, in words without what its maker wrote. */
+function describeRequest({ object_id: id, data, at }: ToldEvent, words: string): string {
+  const { asset, units, receivedUnits } = asked.parse(data)
+  const [amount, received] = [units, receivedUnits].map((one) => toDecimal({ asset, units: BigInt(one) }))
+  return `${at.toISOString()}: ${words} for ${amount} ${asset} (${id}). ${received} ${asset} arrived for it in all.`
+}
+
+const seeAccounts = (site: string) => `See it at ${site}/accounts.`
 
 const kinds: Readonly<Record<string, MailKind>> = {
   'security.locked': {
@@ -68,6 +78,22 @@ const kinds: Readonly<Record<string, MailKind>> = {
     describe: (_database, { object_id: id, data, at }) =>
       `${at.toISOString()}: the last three runs of a schedule (${failing.parse(data).operation}, ${id}) failed. It stops until you let it go on.`,
     advice: (site) => `See it at ${site}/schedules.`,
+  },
+  'request.paid': {
+    subject: 'A request for money is paid',
+    describe: (_database, event) => describeRequest(event, 'your request was paid'),
+    advice: seeAccounts,
+  },
+  'request.overpaid': {
+    subject: 'More arrived for a request that was paid',
+    describe: (_database, event) =>
+      describeRequest(event, 'more than you asked for arrived for your request'),
+    advice: seeAccounts,
+  },
+  'request.paid_late': {
+    subject: 'Money arrived for a request that is over',
+    describe: (_database, event) => describeRequest(event, 'money arrived late for your request'),
+    advice: seeAccounts,
   },
   'decision.denied': {
     subject: 'A seller names another payee',

@@ -16,6 +16,8 @@ const MAX_OF_ACCOUNT = 4
 const MAX_MESSAGES = 20
 const FIRST_RETRY_MS = 5_000
 const MAX_RETRY_MS = 60 * 60 * 1000
+/** Tries of a message that cannot be written, or that its chat refuses, over more than an hour. */
+const MAX_TRIES = 10
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** Pause after a message, and after many of one hour: an agent that keeps asking floods nobody. What comes meanwhile is one message. */
@@ -66,6 +68,7 @@ export interface ClaimedChannel {
 /** A message that is due. */
 export interface DueMessage extends ToldEvent {
   readonly id: string
+  readonly tries: number
 }
 
 /** Claims channels for one gateway, fairly by account. */
@@ -84,7 +87,7 @@ export function listDueMessages(
 ): Promise<DueMessage[]> {
   return kysely
     .selectFrom('owner_message')
-    .select(['id', 'account_id', 'type', 'object_id', 'data', 'at'])
+    .select(['id', 'account_id', 'type', 'object_id', 'data', 'at', 'tries'])
     .where('channel_id', '=', channelId)
     .where('held_until', '<=', at)
     .orderBy(({ eb }) => eb('type', '=', 'decision.denied'))
@@ -110,6 +113,54 @@ export async function keepText(
 /** Removes messages that need not be sent any more. */
 export async function dropMessages({ kysely }: Connection, ids: readonly string[]): Promise<void> {
   if (ids.length > 0) await kysely.deleteFrom('owner_message').where('id', 'in', ids).execute()
+}
+
+/** Problems of a message, not of its channel: other messages may well be sent. */
+const ownProblems: ReadonlySet<string> = new Set([
+  'http_400',
+  'http_413',
+  'invalid_blocks',
+  'invalid_blocks_format',
+  'invalid_payload',
+  'msg_blocks_too_long',
+  'msg_too_long',
+  'no_text',
+  'too_many_attachments',
+])
+
+/** True if a message was refused for what it is. */
+export function isRefusedItself(outcome: ChatOutcome): boolean {
+  return outcome.status === 'failed' && ownProblems.has(outcome.problem)
+}
+
+/** Lets a message wait alone, longer each time, and gives it up after its tries. Those of its channel go on. */
+export async function setAside(
+  { kysely }: Connection,
+  { id, tries }: Pick<DueMessage, 'id' | 'tries'>,
+  at: Date,
+): Promise<void> {
+  const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** tries, MAX_RETRY_MS)
+  await kysely
+    .updateTable('owner_message')
+    .set({
+      tries: tries + 1,
+      held_until: tries + 1 >= MAX_TRIES ? null : new Date(at.getTime() + pauseMs),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Notes on a channel that one of its messages was refused, for its owner to see. */
+export async function noteProblem(
+  { kysely }: Connection,
+  { id }: ClaimedChannel,
+  { problem, at }: { problem: string; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('notification_channel')
+    .set((set) => ({ failing_since: set.fn.coalesce('failing_since', set.val(at)), problem }))
+    .where('id', '=', id)
+    .execute()
 }
 
 export async function markMessagesSent(

@@ -21,6 +21,9 @@ export const pages: Readonly<Record<string, string>> = {
   'webhook.disabled': '/developers',
   'schedule.failing': '/schedules',
   'decision.denied': '/activity',
+  'request.paid': '/accounts',
+  'request.overpaid': '/accounts',
+  'request.paid_late': '/accounts',
 }
 
 /** Writes the message about an event. @returns null if the request for approval is not open any more. */

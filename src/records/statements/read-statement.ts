@@ -123,7 +123,11 @@ const query: Query = {
         select asset, -units from net where at >= $3
       ) c group by c.asset
     )
-    select (select coalesce(jsonb_object_agg(asset, units), '{}') from closing) as closing, net.id, net.kind, net.at, net.asset, net.units, o.kind as object_kind, o.id as object_id, o.counterparty, o.memo,
+    select (select coalesce(jsonb_object_agg(asset, units), '{}') from closing) as closing, net.id, net.kind, net.at, net.asset, net.units, o.kind as object_kind, o.id as object_id, o.counterparty,
+      coalesce(o.memo, (
+        select q.memo from request_arrival a join payment_request q on q.id = a.request_id
+        where a.account_id = $1 and net.units > 0 and a.entry_id = any (net.entries || o.id) limit 1
+      )) as memo,
       coalesce(o.hash, case when left(net.reference, 2) = '0x' then net.reference end) as transaction_hash, o.fee as fee_units,
       case when net.units < 0 then d.key_id end as key_id, d.facts ->> 'task' as task, d.facts ->> 'category' as category,
       case when d.facts ->> 'asset' = net.asset then d.facts ->> 'usdRate' end as rate,

@@ -13,6 +13,7 @@ import { Failure } from '../../core/failures/failure.ts'
 import type { AuthenticatedRequest } from '../../kernel/authenticated-request.ts'
 import type { CatalogueEntry } from '../../kernel/catalogue.ts'
 import type { Services } from '../../kernel/context.ts'
+import type { RequestSeller } from '../../rails/selling/x402/request-sale.ts'
 import type { ListedSeller } from '../../rails/selling/x402/sale.ts'
 import { authenticate, requireCaller } from './authenticate.ts'
 import {
@@ -28,6 +29,7 @@ import { nearestRoute } from './nearest-route.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { ownHostCheck } from './own-host.ts'
 import { createSite, refuseUnknownPages, routeDocs } from './pages/docs/routes.tsx'
+import { routePayPages } from './pages/pay-routes.tsx'
 import { notFoundPage, routePages, wantsPage } from './pages/routes.tsx'
 import { MAX_BODY_BYTES, problemResponse } from './problem.ts'
 import { loggablePath, refuseQueryCredentials, withoutCredentials } from './query-credentials.ts'
@@ -51,6 +53,7 @@ export interface AppParts {
   readonly catalogue: readonly CatalogueEntry[]
   readonly services: Services
   readonly seller: ListedSeller
+  readonly requestSeller: RequestSeller
   /** Other transports by path, such as `/mcp`. They receive GET, POST and DELETE. */
   readonly mounts: ReadonlyMap<string, (mounted: AuthenticatedRequest) => Promise<Response>>
   /** Called for every request that may leave work for the jobs: writes and payments. */
@@ -70,6 +73,7 @@ export function createApp(parts: AppParts): Hono<Env> {
     catalogue,
     services,
     seller,
+    requestSeller,
     mounts,
     below = new Map(),
     isDraining = () => false,
@@ -155,6 +159,7 @@ export function createApp(parts: AppParts): Hono<Env> {
   for (const entry of catalogue) routeTool(app, entry, { services, seller, ending })
   routeWebhooks(app, services)
   routePages(app, services)
+  routePayPages(app, services, requestSeller)
   routeDocs(app, site)
   for (const [path, handle] of mounts) {
     app.on(['GET', 'POST', 'DELETE'], path, (c) =>

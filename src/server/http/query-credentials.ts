@@ -63,7 +63,7 @@ export function withoutCredentials(text: string): string {
 
 /**
  * Redacts a path for the log, including the id of a consent interaction, from which its browser cookie is derived, and
- * the code of an agent's registration or a device's sign-in, with which any owner can decide it.
+ * the code of an agent's registration or a device's sign-in, with which any owner can decide it, and the token of a request's page.
  */
 export function loggablePath(path: string): string {
   return withoutCredentials(path)
@@ -72,6 +72,7 @@ export function loggablePath(path: string): string {
       /(?<=^\/(?:agents\/connect|api\/agents\/registrations|devices|api\/auth\/devices)\/)[\w-]+/,
       '[code]',
     )
+    .replace(/(?<=^\/pay\/)[\w-]+/, '[token]')
     .slice(0, 200)
 }
 

@@ -21,6 +21,7 @@ import { every, type Job } from './every.ts'
 import { finishOrders } from './finish-orders.ts'
 import { createKeepPurses } from './keep-purses.ts'
 import { mailOwners } from './mail-owners.ts'
+import { matchRequests } from './match-requests.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
 import { type Pace, steadyWait } from './pace.ts'
 import { publishNewEvents } from './publish-events.ts'
@@ -101,6 +102,8 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
   // A due time comes unannounced. Without one, a round reads one index.
   { name: 'run-schedules', everyMs: 1_000, round: runSchedules, isSteady: true },
+  // Money comes unannounced, too. Without any, a round reads three indexes.
+  { name: 'match-requests', everyMs: 500, round: matchRequests, isSteady: true },
   {
     name: 'finish-approvals',
     everyMs: 2_000,

@@ -9,11 +9,14 @@ import {
   claimChannels,
   type DueMessage,
   dropMessages,
+  isRefusedItself,
   keepText,
   listDueMessages,
   markMessagesSent,
+  noteProblem,
   pauseChannel,
   releaseChannel,
+  setAside,
 } from '../../records/notifications/messages.ts'
 
 /** Channels that one gateway sends to at once. */
@@ -62,17 +65,35 @@ async function sendTo(parts: SenderParts, channel: ClaimedChannel): Promise<void
   const dropped: string[] = []
   for (const message of due) {
     const isTold = !isLocked || message.type === 'security.locked'
-    const text = isTold ? await writeAnnouncement(database, message, onCalendar(clock())) : null
-    if (text === null) dropped.push(message.id)
-    else written.push({ ...message, text })
+    try {
+      const text = isTold ? await writeAnnouncement(database, message, onCalendar(clock())) : null
+      if (text === null) dropped.push(message.id)
+      else written.push({ ...message, text })
+    } catch (err) {
+      // One that cannot be written holds up no other.
+      log.error({ err, channelId: id, messageId: message.id }, 'a message to a channel cannot be written')
+      await setAside(database, message, clock())
+    }
   }
   await dropMessages(database, dropped)
   const groups = written.length > MAX_SINGLE ? [written] : written.map((one) => [one])
   let sent = 0
-  for (const group of groups) {
+  let problem: string | null = null
+  for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
     for (const { id: messageId, text } of group) await keepText(database, messageId, text)
     const outcome = await send(parts, channel, joinTexts(group, parts.settings))
     const ids = group.map((message) => message.id)
+    if (outcome.status === 'failed' && isRefusedItself(outcome)) {
+      log.warn({ channelId: id, problem: outcome.problem, ids }, 'a message was refused for what it is')
+      const [first] = group
+      // Of several, each is sent alone: the others are not refused with it.
+      if (group.length > 1) groups.push(...group.map((one) => [one]))
+      else if (first !== undefined) {
+        await setAside(database, first, clock())
+        problem = outcome.problem
+      }
+      continue
+    }
     if (outcome.status === 'failed') {
       log.warn({ channelId: id, problem: outcome.problem }, 'a message was not sent and will be retried')
       return pauseChannel(database, channel, { outcome, tried: ids, at: clock() })
@@ -81,6 +102,7 @@ async function sendTo(parts: SenderParts, channel: ClaimedChannel): Promise<void
     sent += 1
   }
   await releaseChannel(database, channel, { sent, at: clock() })
+  if (problem !== null) await noteProblem(database, channel, { problem, at: clock() })
 }
 
 function joinTexts(group: readonly Written[], settings: SenderParts['settings']): Announcement {

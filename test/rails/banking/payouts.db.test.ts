@@ -112,6 +112,7 @@ onBothEngines('payouts', (database) => {
         currency: 'usd',
         customer: null,
         sender: null,
+        memo: null,
         ...changes,
       },
       clock(),

@@ -92,6 +92,7 @@ export function applyDeposit(
     currency: null,
     customer: null,
     sender: null,
+    memo: null,
     ...changes,
   } as const
   return applyBankingEvent(parts, event, noon)

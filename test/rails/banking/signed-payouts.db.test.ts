@@ -115,7 +115,7 @@ onBothEngines('payouts that their owner signs', (database) => {
       { ...services, isBookedHere: false, oweMint: recordMint(services) },
       {
         ...{ eventId: randomUUID(), type: 'updated', kind: 'payout', objectId: id, reference, state },
-        ...{ virtualAccount: null, amount: null, currency: 'usd', customer: null, sender: null },
+        ...{ virtualAccount: null, amount: null, currency: 'usd', customer: null, sender: null, memo: null },
       },
       clock(),
     )

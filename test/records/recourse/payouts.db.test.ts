@@ -46,7 +46,7 @@ onBothEngines('recourse on a payout', (database) => {
       {
         ...{ eventId: newId('evt', clock()), type: 'updated', kind: 'payout', state },
         ...{ objectId: `wait_${id}`, reference: id, virtualAccount: null, amount: '100', currency: 'usd' },
-        ...{ customer: null, sender: null },
+        ...{ customer: null, sender: null, memo: null },
       },
       clock(),
     )

@@ -11,12 +11,13 @@ import { eraseBrokerageApplication } from '../../../src/rails/investing/brokerag
 import { eraseContacts } from '../../../src/records/contacts/store.ts'
 import { eraseMessages } from '../../../src/records/notifications/messages.ts'
 import { eraseSubscriptions } from '../../../src/records/notifications/subscriptions.ts'
+import { eraseRequests } from '../../../src/records/requests/store.ts'
 
 export default defineTool({
   name: 'compliance.personal_data.erase',
   title: 'Erase personal data',
   summary:
-    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, contacts, memos and reasons, and the browsers and channels that get messages; verdicts and payments stay.',
+    'Erase the data submitted for identity verification and the Travel Rule, what purchases sent and received, the recipients of payouts, contacts, memos and reasons, what requests for money say, and the browsers and channels that get messages; verdicts and payments stay.',
   description: 'It cannot be undone, and needs a fresh second factor.',
   route: 'DELETE /api/compliance/personal-data',
   who: 'person',
@@ -36,6 +37,7 @@ export default defineTool({
     await erasePurchases(database, accountId)
     await eraseRecipients(database, accountId)
     await eraseContacts(database, accountId)
+    await eraseRequests(database, accountId)
     await eraseNotes(database, accountId)
     await eraseSubscriptions(database, accountId)
     await eraseMessages(database, accountId)

@@ -33,6 +33,8 @@ export interface TillParts extends Omit<TermsInput, 'chain'>, DecisionObserver {
   readonly newId: NewId
   readonly log: Log
   readonly listen?: Listen
+  /** Schemes that are taken, where the chain supports them; all by default. */
+  readonly schemes?: 'exact'
 }
 
 /** @property terms what a payment on this chain must look like. */
@@ -46,10 +48,11 @@ export interface Till {
 
 /** Opens the till of a chain. @throws Error when the configuration is not supported. */
 export async function openTill(parts: TillParts, chain: Chain): Promise<Till> {
-  const { facilitatorUrl, facilitatorKey, clock, dataKey, database, newId } = parts
+  const { facilitatorUrl, facilitatorKey, clock, dataKey, database, newId, schemes } = parts
   // A remote facilitator settles from an address of its own, which it does not tell here.
-  const hasUpto = facilitatorUrl === null && (await chain.uptoSupport()) === 'supported'
-  const hasChannels = facilitatorUrl === null && (await chain.channelSupport()) === 'supported'
+  const hasOthers = facilitatorUrl === null && schemes !== 'exact'
+  const hasUpto = hasOthers && (await chain.uptoSupport()) === 'supported'
+  const hasChannels = hasOthers && (await chain.channelSupport()) === 'supported'
   const authorizer = channelAuthorizer(dataKey)
   const terms = buildTerms({
     ...parts,

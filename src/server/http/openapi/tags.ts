@@ -7,6 +7,7 @@ const groups = [
   ['Wallets', '/api/wallets', 'Balances, transfers, signers and allowances of the smart-account wallet.'],
   ['Wallets', '/api/transfers', ''],
   ['Contacts', '/api/contacts', 'Names for payees.'],
+  ['Requests', '/api/requests', 'Asking others for money, by a link that is paid in three ways.'],
   ['Purchases', '/api/purchases', 'Buying from any URL that is sold by x402 or MPP.'],
   ['Purchases', '/api/sellers', ''],
   ['Purchases', '/api/channels', ''],

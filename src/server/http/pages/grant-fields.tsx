@@ -60,6 +60,7 @@ const subjects: Readonly<Record<string, string>> = {
   'cards:read': 'cards',
   'investing:read': 'investments',
   'swaps:quote': 'swap quotes',
+  'requests:read': 'its own requests for money',
   'events:read': 'its own events',
 }
 

@@ -203,9 +203,9 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 474 KB, and 80 KB compressed', () => {
+  it('has at most 483 KB, and 80 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(474_000)
+    expect(text.length).toBeLessThan(483_000)
     expect(gzipSync(text, { level: 9 }).length).toBeLessThan(80_000)
   })
 

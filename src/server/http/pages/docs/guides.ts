@@ -29,6 +29,7 @@ export const guideGroups = [
       ['recourse', 'Money back'],
       ['contacts', 'Contacts'],
       ['swaps', 'Swaps'],
+      ['requests', 'Requests for money'],
       ['schedules', 'Schedules'],
       ['statements', 'Statements'],
       ['selling', 'Selling by x402'],

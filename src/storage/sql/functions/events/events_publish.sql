@@ -6,7 +6,7 @@
 -- Every active endpoint of the account that asks for the type gets a delivery. A ping is for its own endpoint. Every e-mail address of
 -- the account gets a mail of what its owner should know: at 8 o'clock UTC for approvals of those who want them daily. Every browser
 -- that was subscribed in the last 30 days, by a session that nobody has ended, gets a push message of the same, at once; so does every
--- channel. An address with a channel of its own gets requests for approval by that, and the rest by mails.
+-- channel. Those two are also told of requests for money that are paid. An address with a channel of its own gets requests for approval by that, and the rest by mails.
 --
 -- Arguments: p_limit is the number of events that are moved at most; p_at is the time of their publication and deliveries.
 -- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
@@ -60,7 +60,8 @@ begin
     from published p
       join push_subscription s on s.account_id = p.account_id collate "default"
       join session o on o.id = s.session_id and o.revoked_at is null and s.created_at > p_at - interval '30 days'
-    where p.type in ('approval.requested', 'security.locked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing')
+    where p.type in ('approval.requested', 'security.locked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing',
+        'request.paid', 'request.overpaid', 'request.paid_late')
       or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed'
   ), messages as (
     insert into owner_message (id, account_id, channel_id, channel_type, about, type, object_id, data, at, held_until, expires_at)
@@ -68,7 +69,8 @@ begin
       p_at + interval '1 day'
     from published p join notification_channel c on c.account_id = p.account_id collate "default"
     where p.type = 'approval.requested'
-      or c.type <> 'email' and (p.type in ('security.locked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing')
+      or c.type <> 'email' and (p.type in ('security.locked', 'wallet.shortfall', 'webhook.disabled', 'schedule.failing',
+          'request.paid', 'request.overpaid', 'request.paid_late')
         or p.type = 'decision.denied' and p.data->'rules' ? 'payee_changed')
   ), due as (
     -- Without a condition on the row's own values: whoever records attempts right now changes them, and has not seen these deliveries.

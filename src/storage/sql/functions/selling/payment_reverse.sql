@@ -10,6 +10,9 @@ begin
   if not found then
     return false;
   end if;
+  if v.operation = 'requests.pay' then
+    return true;
+  end if;
   perform ledger_post(v.id || ':reversed', 'x402_reversal', v.id, p_at, array['revenue:' || v.operation],
     array['external:' || v.chain], array[v.asset], array[v.units]);
   return true;
