@@ -36,7 +36,7 @@ function withoutCase(value: unknown): unknown {
   return typeof value === 'string' && EVM_ADDRESS.test(value) ? value.toLowerCase() : value
 }
 
-/** Owner of an idempotency key: the calling key, or the person's account. */
+/** Owner of an idempotency key: the calling key, or the person. */
 export function idempotencyOwner(principal: AccountPrincipal): string {
-  return principal.kind === 'key' ? principal.key.id : principal.account.id
+  return principal.kind === 'key' ? principal.key.id : principal.person.id
 }

@@ -59,6 +59,7 @@ export interface Schema {
   idempotency: IdempotencyTable
   intent: IntentTable
   investing_order: InvestingOrderTable
+  invitation: InvitationTable
   journal_entry: JournalEntryTable
   journal_usage: JournalUsageTable
   kyc_application: KycApplicationTable
@@ -67,6 +68,7 @@ export interface Schema {
   login_destination: LoginDestinationTable
   mcp_question: McpQuestionTable
   mcp_session: McpSessionTable
+  membership: MembershipTable
   metering: MeteringTable
   mfa: MfaTable
   mfa_recovery_code: MfaRecoveryCodeTable
@@ -739,6 +741,18 @@ export interface InvestingOrderTable {
   updated_at: Date
 }
 
+export interface InvitationTable {
+  id: string
+  account_id: string
+  destination_hash: string
+  sealed_address: Uint8Array
+  code_hash: string
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+  invited_by: string
+  created_at: Date
+  expires_at: Date
+}
+
 export interface JournalEntryTable {
   sequence: bigint
   id: string
@@ -816,6 +830,14 @@ export interface McpSessionTable {
   capabilities: JsonColumn<unknown>
   used_at: Date
   expires_at: Date
+}
+
+export interface MembershipTable {
+  person_id: string
+  account_id: string
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+  joined_at: Date
+  locked_at: Date | null
 }
 
 export interface MeteringTable {

@@ -17,6 +17,7 @@ export default defineTool({
     'Approving needs a fresh second factor; rejecting does not. Approving overrules the rules in "violations", once and for this call only; it counts in the budgets. The call runs under the key’s current policy, budget and balance, so it can still fail; "problem" then gives the reason. Repeating an approval whose call has no outcome yet completes it.',
   route: 'POST /api/approvals/{id}',
   who: 'person',
+  role: 'approver',
   effect: 'write',
   proof: 'conditional',
   ownTransactions: true,

@@ -30,6 +30,19 @@ export interface Session {
   readonly expiresAt: Date
 }
 
+/** What a person may do in an account, from least to most: each may do what those before it may. */
+export const memberRoles = ['accountant', 'viewer', 'approver', 'owner'] as const
+
+/**
+ * `accountant` reads money and statements, `viewer` reads everything, `approver` decides on approvals too, `owner` does everything.
+ */
+export type MemberRole = (typeof memberRoles)[number]
+
+/** True if a role includes another one. */
+export function includesRole(role: MemberRole, least: MemberRole): boolean {
+  return memberRoles.indexOf(role) >= memberRoles.indexOf(least)
+}
+
 /** A key that acts for an account: an agent's, a developer's or an OAuth grant's. */
 export interface AccessKey {
   /** `key_…`; an agent's `agentId`. */
@@ -92,10 +105,24 @@ export interface SignatureNonce {
   readonly expiresAt: Date
 }
 
+/**
+ * The person of a session. They keep their own account as their identity, with their factors and sessions, whichever account
+ * they act for. @property id id of that account. @property role what they may do in the account that they act for.
+ */
+export interface Person extends Pick<Account, 'id' | 'status'> {
+  readonly role: MemberRole
+}
+
 /** `session` is a person, `key` acts for its owner, `public` is unauthenticated. */
 export type Principal =
   | { readonly kind: 'public' }
-  | { readonly kind: 'session'; readonly account: Account; readonly session: Session }
+  | {
+      readonly kind: 'session'
+      /** The account that the person acts for. Its name, second factor, and its role here are the person's. */
+      readonly account: Account
+      readonly person: Person
+      readonly session: Session
+    }
   | {
       readonly kind: 'key'
       readonly account: Account

@@ -203,10 +203,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 461 KB, and 78 KB compressed', () => {
+  it('has at most 477 KB, and 80 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(461_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(78_000)
+    expect(text.length).toBeLessThan(477_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(80_000)
   })
 
   it('describes each operation beyond its summary', () => {
