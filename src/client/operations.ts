@@ -767,8 +767,8 @@ export type AgentsPauseResponse = {
 }
 
 export type AgentsPolicySetRequest = {
-  /** Cap of a UTC day; null removes it. */
-  dailyBudget: {
+  /** Cap of a UTC day; null removes it. Absent: unchanged. */
+  dailyBudget?: {
     /** USD, a decimal string or number. */
     max: UsdAmount
   } | null
@@ -784,6 +784,13 @@ export type AgentsPolicySetRequest = {
   } | null
   /** True: money that comes back returns to the budgets that it was spent from. Default at first: true. Absent: unchanged. */
   refundsRefill?: boolean
+  /** How many different people must agree to a payment, by amount; [] asks nobody. Absent: unchanged. */
+  approvals?: {
+    /** USD, a decimal string or number. */
+    above: UsdAmount
+    /** Different people who must agree above it. */
+    count: number
+  }[]
 }
 
 export type AgentsRegistrationsGetResponse = {
@@ -891,8 +898,23 @@ export type Approval = {
   approvalId: string
   /** An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes. */
   status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
-  /** Key that requested the approval: `key_…` */
-  agentId: string
+  /** Key that requested the approval: `key_…`; null: a person did. */
+  agentId: string | null
+  /** Person whose own call waits for the others: `acct_…`; null: an agent’s. */
+  personId: string | null
+  /** Different people who must agree. */
+  needed: number
+  /** People who agreed so far. */
+  agreed: number
+  /** Who agreed; for people only. */
+  people?: {
+    /** `acct_…` */
+    personId: string
+    /** Name of the person. */
+    displayName: string
+    /** ISO 8601 UTC. */
+    at: string
+  }[]
   /** Requested operation, such as `wallets.transfer`. */
   operation: string
   /** Input of the exact call that is approved or rejected. */
@@ -3283,6 +3305,13 @@ export type OwnerCap = {
   } | null
   /** True: money that comes back returns to the budgets that it was spent from. */
   refundsRefill: boolean
+  /** How many people must agree to a payment, by amount. */
+  approvals: {
+    /** USD, a decimal string. */
+    above: string
+    /** Different people who must agree above it. */
+    count: number
+  }[]
   /** USD that all keys spent or hold today, as a decimal string. */
   used: string
   /** USD left today, as a decimal string; null without a cap. */

@@ -16,6 +16,7 @@ export interface Schema {
   alarm: AlarmTable
   aml_review: AmlReviewTable
   approval: ApprovalTable
+  approval_vote: ApprovalVoteTable
   balance: BalanceTable
   bank_customer: BankCustomerTable
   blocked_address: BlockedAddressTable
@@ -172,6 +173,7 @@ export interface AccountTable {
   approval_mails: Generated<'immediately' | 'daily' | 'off'>
   founder_mac: string | null
   refunds_refill: Generated<boolean>
+  quorums: JsonColumn | null
 }
 
 export interface AgentRegistrationTable {
@@ -214,7 +216,7 @@ export interface AmlReviewTable {
 export interface ApprovalTable {
   id: string
   account_id: string
-  key_id: string
+  key_id: string | null
   decision_id: string | null
   operation: string
   input: string
@@ -238,6 +240,14 @@ export interface ApprovalTable {
   is_asked: Generated<boolean>
   awaits_caller: Generated<boolean>
   payee: JsonColumn | null
+  needed: Generated<number>
+  asker_id: string | null
+}
+
+export interface ApprovalVoteTable {
+  approval_id: string
+  person_id: string
+  at: Date
 }
 
 export interface BalanceTable {

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
+import { inviteByMail, joinAccount, newPayer, signInAs } from './members.ts'
 import {
   enrollMfa,
   lastCodeTo,
@@ -14,54 +15,19 @@ import {
   signInByEmail,
 } from './people.ts'
 
-const policy = {
-  perTransaction: { max: '500' },
-  dailyBudget: { max: '1000' },
-  categories: { allow: ['transfer'] },
-}
 const people = z.object({
   people: z.array(z.looseObject({ id: z.string(), role: z.string(), isYou: z.boolean() })),
   invitations: z.array(z.looseObject({ id: z.string(), email: z.string(), role: z.string() })),
 })
 const journal = z.object({ entries: z.array(z.looseObject({ action: z.string(), actor: z.unknown() })) })
 
-export interface Joined extends Person {
-  readonly id: string
-  readonly email: string
-}
-
 overBothEngines('an account of several people', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
   const origin = () => gateway().origin
-  const invite = async (owner: Person, email: string, role: string) => {
-    const { status, body } = await owner.send('POST', '/api/people/invitations', { email, role })
-    expect(status, JSON.stringify(body)).toBe(200)
-    return lastCodeTo(origin(), email)
-  }
-  const signIn = async (name: string): Promise<Joined> => {
-    const email = newMailbox(name)
-    const person = await signInByEmail(origin(), email)
-    return { ...person, id: person.accountId, email }
-  }
-  const join = async (owner: Person, role: string): Promise<Joined> => {
-    const person = await signIn(role)
-    const code = await invite(owner, person.email, role)
-    const { status, body } = await person.send('POST', '/api/people/invitations/accept', { code })
-    expect(status, JSON.stringify(body)).toBe(200)
-    return person
-  }
+  const invite = (owner: Person, email: string, role: string) => inviteByMail(origin(), owner, email, role)
+  const signIn = (name: string) => signInAs(origin(), name)
+  const join = (owner: Person, role: string) => joinAccount(origin(), owner, role)
   const list = async (person: Person) => people.parse((await person.send('GET', '/api/people')).body)
-  const newKey = async (owner: Person, changes: object = {}) => {
-    const { body } = await owner.send('POST', '/api/developer/keys', {
-      name: 'Payer',
-      scopes: ['wallets:transfer', 'wallets:read'],
-      policy,
-      ...changes,
-    })
-    const key = String(body.key)
-    const send = (method: string, path: string, sent?: unknown) =>
-      requestJson(origin(), method, path, { body: sent, headers: { authorization: `Bearer ${key}` } })
-    return { id: String(body.id), send }
-  }
+  const newKey = (owner: Person) => newPayer(origin(), owner)
 
   it('invites by mail, and whoever accepts acts for the account with all their sessions', async () => {
     const owner = await newGuest(origin())

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readQuorums, requireEnoughPeople } from '../../src/books/approvals/quorum.ts'
 import { requirePerson } from '../../src/kernel/context.ts'
 import { requireRole } from '../../src/kernel/gates/scope.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
@@ -41,6 +42,7 @@ export default defineTool({
     requireOwner(people.filter((one) => one !== person))
     const openOwn = (ownId: string) => openWallet(context, { accountId: ownId, at })
     const { revoked, paused } = await endMembership({ ...context, openOwn }, { person, at })
+    await requireEnoughPeople(database, accountId, await readQuorums(database, accountId))
     await sendSecurityNotice(context, { accountId: id, notice: 'person_removed', at })
     await recordChange(context, {
       action: isLeaving ? 'person.left' : 'person.removed',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readQuorums, requireEnoughPeople } from '../../src/books/approvals/quorum.ts'
 import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -42,6 +43,7 @@ export default defineTool({
     if (role !== before.role) {
       await keepFounder(database, account)
       await changeRole(database, after)
+      await requireEnoughPeople(database, accountId, await readQuorums(database, accountId))
       if (role !== 'owner') await cancelInvitationsBy(database, { accountId, personId: id })
       await sendSecurityNotice(context, { accountId: id, notice: 'role_changed', at })
       await recordChange(context, {

@@ -12,6 +12,8 @@ export interface Account {
   readonly createdAt: Date
   /** Proof that a command made it the administrator of production; see `findRole`. */
   readonly founderMac?: string | null
+  /** How many people must agree to its payments, by amount; absent or empty: nobody is asked by it. */
+  readonly quorums?: readonly { readonly above: string; readonly count: number }[]
 }
 
 export interface Session {

@@ -1,5 +1,6 @@
 /** Reads and writes identity rows, mapped to base types. */
 import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { quorums } from '../../../policies/quorum.ts'
 import { parseAncestors } from '../../core/base/ancestors.ts'
 import type { Page } from '../../core/base/page.ts'
 import { deleteInPortions } from '../../core/base/portions.ts'
@@ -22,6 +23,7 @@ const accountColumns = [
   'account.kyc_level',
   'account.created_at as account_created_at',
   'account.founder_mac',
+  'account.quorums',
 ] as const
 
 const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
@@ -70,6 +72,7 @@ interface AccountRow {
   kyc_level: string
   account_created_at: Date
   mfa_enrolled: SqlBool
+  quorums: unknown
 }
 
 function parseAccount(row: AccountRow, founderMac: string | null = null): Account {
@@ -83,6 +86,7 @@ function parseAccount(row: AccountRow, founderMac: string | null = null): Accoun
     mfaEnrolled: row.mfa_enrolled === true,
     createdAt: row.account_created_at,
     founderMac,
+    quorums: quorums.parse(row.quorums ?? []),
   }
 }
 
@@ -94,7 +98,7 @@ const sessionStatement: Statement = {
     from rows from (jsonb_to_recordset($1::jsonb) as (id text, at timestamptz)) with ordinality as q
     left join lateral (
       select a.id as account_id, p.role, a.status as account_status, p.guest, p.display_name, a.kyc_level,
-        a.created_at as account_created_at, p.founder_mac, s.method, s.created_at, s.expires_at, s.stepped_up_at,
+        a.created_at as account_created_at, p.founder_mac, a.quorums, s.method, s.created_at, s.expires_at, s.stepped_up_at,
         exists (select from mfa m where m.account_id = p.id and m.status = 'active') as mfa_enrolled,
         p.id as person_id, coalesce(of.role, 'owner') as member_role,
         case when of.person_id is null then p.status when of.locked_at is null then 'active' else 'locked' end as person_status
@@ -139,7 +143,7 @@ const standingStatement: Statement = {
   name: 'identity_standing',
   text: `
     select a.id as account_id, p.role, a.status as account_status, p.guest, p.display_name, a.kyc_level,
-      a.created_at as account_created_at, p.founder_mac, p.id as person_id, coalesce(of.role, 'owner') as member_role,
+      a.created_at as account_created_at, p.founder_mac, a.quorums, p.id as person_id, coalesce(of.role, 'owner') as member_role,
       exists (select from mfa m where m.account_id = p.id and m.status = 'active') as mfa_enrolled,
       case when of.person_id is null then p.status when of.locked_at is null then 'active' else 'locked' end as person_status
     from account p left join membership of on of.person_id = p.id join account a on a.id = coalesce(of.account_id, p.id)

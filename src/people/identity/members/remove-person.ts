@@ -60,6 +60,12 @@ const keysStatement: Statement = {
     returning k.kind`,
 }
 
+const votesStatement: Statement = {
+  name: 'people_end_votes',
+  text: `delete from approval_vote v using approval a
+    where a.id = v.approval_id and a.account_id = $1 and v.person_id = $2 and a.status = 'pending'`,
+}
+
 const signersStatement: Statement = {
   name: 'people_end_signers',
   text: `delete from wallet_signer s where s.account_id = $1 and exists (
@@ -92,6 +98,15 @@ export async function endMembership(
     await parts.openOwn(own.id)
     await putMembership(database, { personId, accountId: own.id, role: 'owner', at })
   }
+  // Their yes counts no more, and nobody is asked for what they wanted to pay.
+  await database.call(votesStatement, [accountId, personId])
+  await database.kysely
+    .updateTable('approval')
+    .set({ status: 'withdrawn', decided_at: at })
+    .where('asker_id', '=', personId)
+    .where('account_id', '=', accountId)
+    .where('status', '=', 'pending')
+    .execute()
   await cancelInvitationsBy(database, { accountId, personId })
   await database.kysely
     .deleteFrom('notification_channel')
