@@ -10,7 +10,7 @@ const decidingStatement: Statement = {
 }
 
 /** Counts the people who may decide on an account's approvals. @param without a person who does not count. */
-export async function countDeciding(
+async function countDeciding(
   database: Connection,
   accountId: string,
   without: string | null = null,
