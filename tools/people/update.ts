@@ -24,6 +24,7 @@ export default defineTool({
   who: 'person',
   effect: 'write',
   proof: 'step-up',
+  stops: true,
   input: z.strictObject({
     id: z.string().max(64).describe('The person: `acct_…`'),
     role: roleField,
