@@ -14,7 +14,7 @@ const PATHS = [
   'messages',
   'compliance',
   'contacts',
-  'people',
+  'people(?:/join)?',
   'schedules',
   'security',
   'developers',
