@@ -16,6 +16,7 @@ export default defineTool({
   route: 'GET /api/agents/self',
   who: 'account',
   scopes: [],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({}),

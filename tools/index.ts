@@ -116,6 +116,13 @@ import notificationsSettingsUpdate from './notifications/settings/update.ts'
 import notificationsSubscriptionsCreate from './notifications/subscriptions/create.ts'
 import notificationsSubscriptionsList from './notifications/subscriptions/list.ts'
 import notificationsSubscriptionsRemove from './notifications/subscriptions/remove.ts'
+import peopleGet from './people/get.ts'
+import peopleInvitationsAccept from './people/invitations/accept.ts'
+import peopleInvitationsCancel from './people/invitations/cancel.ts'
+import peopleInvitationsCreate from './people/invitations/create.ts'
+import peopleList from './people/list.ts'
+import peopleRemove from './people/remove.ts'
+import peopleUpdate from './people/update.ts'
 import policySimulate from './policy/simulate.ts'
 import purchasesBuy from './purchases/buy.ts'
 import purchasesEvidence from './purchases/evidence.ts'
@@ -301,6 +308,13 @@ export const tools: readonly Tool[] = [
   notificationsSubscriptionsCreate,
   notificationsSubscriptionsList,
   notificationsSubscriptionsRemove,
+  peopleGet,
+  peopleInvitationsAccept,
+  peopleInvitationsCancel,
+  peopleInvitationsCreate,
+  peopleList,
+  peopleRemove,
+  peopleUpdate,
   policySimulate,
   purchasesBuy,
   purchasesEvidence,

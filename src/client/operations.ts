@@ -777,8 +777,8 @@ export type AgentsPauseResponse = {
 }
 
 export type AgentsPolicySetRequest = {
-  /** Cap of a UTC day; null removes it. */
-  dailyBudget: {
+  /** Cap of a UTC day; null removes it. Absent: unchanged. */
+  dailyBudget?: {
     /** USD, a decimal string or number. */
     max: UsdAmount
   } | null
@@ -794,6 +794,13 @@ export type AgentsPolicySetRequest = {
   } | null
   /** True: money that comes back returns to the budgets that it was spent from. Default at first: true. Absent: unchanged. */
   refundsRefill?: boolean
+  /** How many different people must agree to a payment, by amount; [] asks nobody. Absent: unchanged. */
+  approvals?: {
+    /** USD, a decimal string or number. */
+    above: UsdAmount
+    /** Different people who must agree above it. */
+    count: number
+  }[]
 }
 
 export type AgentsRegistrationsGetResponse = {
@@ -901,8 +908,23 @@ export type Approval = {
   approvalId: string
   /** An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes. */
   status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
-  /** Key that requested the approval: `key_…` */
-  agentId: string
+  /** Key that requested the approval: `key_…`; null: a person did. */
+  agentId: string | null
+  /** Person whose own call waits for the others: `acct_…`; null: an agent’s. */
+  personId: string | null
+  /** Different people who must agree. */
+  needed: number
+  /** People who agreed so far. */
+  agreed: number
+  /** Who agreed; for people only. */
+  people?: {
+    /** `acct_…` */
+    personId: string
+    /** Name of the person. */
+    displayName: string
+    /** ISO 8601 UTC. */
+    at: string
+  }[]
   /** Requested operation, such as `wallets.transfer`. */
   operation: string
   /** Input of the exact call that is approved or rejected. */
@@ -1059,8 +1081,12 @@ export type AuthDevicesStartResponse = {
 }
 
 export type AuthGuestResponse = {
-  /** Signed-in account. */
+  /** Account that the person acts for, with the name and second factor of the person. */
   account: Account
+  /** The person: `acct_…`, their own account. */
+  personId: string
+  /** What the person may do in the account. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
   /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
   sessionToken?: string
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
@@ -1083,8 +1109,12 @@ export type AuthIdentityProviderResponse = {
   authorizationUrl?: string
   /** First call: the provider returns the same value; reject a response with any other. */
   state?: string
-  /** Signed-in account. */
+  /** Account that the person acts for, with the name and second factor of the person. */
   account?: Account
+  /** The person: `acct_…`, their own account. */
+  personId?: string
+  /** What the person may do in the account. */
+  role?: 'accountant' | 'viewer' | 'approver' | 'owner'
   /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
   sessionToken?: string
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
@@ -1145,8 +1175,12 @@ export type AuthRecoveryCompleteRequest = {
 export type AuthRecoveryCompleteResponse = {
   /** Only member of a 202: an administrator locked the account and decides. Nothing has changed yet. */
   status?: 'review'
-  /** Signed-in account. */
+  /** Account that the person acts for, with the name and second factor of the person. */
   account?: Account
+  /** The person: `acct_…`, their own account. */
+  personId?: string
+  /** What the person may do in the account. */
+  role?: 'accountant' | 'viewer' | 'approver' | 'owner'
   /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
   sessionToken?: string
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
@@ -1247,8 +1281,12 @@ export type AuthWebauthnResponse = {
   challengeId?: string
   /** WebAuthn options as JSON, for PublicKeyCredential.parse…OptionsFromJSON. */
   publicKey?: Record<string, unknown>
-  /** Signed-in account. */
+  /** Account that the person acts for, with the name and second factor of the person. */
   account?: Account
+  /** The person: `acct_…`, their own account. */
+  personId?: string
+  /** What the person may do in the account. */
+  role?: 'accountant' | 'viewer' | 'approver' | 'owner'
   /** New token of the same session. Null for cookie sessions, whose token scripts must not read; absent for other requests of browsers (with Sec-Fetch-Site), which receive it in an HttpOnly cookie only. */
   sessionToken?: string | null
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
@@ -2164,8 +2202,12 @@ export type ContextResponse = {
 }
 
 export type ContinuedSession = {
-  /** Signed-in account. */
+  /** Account that the person acts for, with the name and second factor of the person. */
   account: Account
+  /** The person: `acct_…`, their own account. */
+  personId: string
+  /** What the person may do in the account. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
   /** New token of the same session. Null for cookie sessions, whose token scripts must not read; absent for other requests of browsers (with Sec-Fetch-Site), which receive it in an HttpOnly cookie only. */
   sessionToken?: string | null
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
@@ -2788,6 +2830,15 @@ export type Event = EventEnvelope &
         }
       }
     | {
+        /** `person.joined`: A person who was invited joined the account. `person.role_changed`: A person may do more or less in the account. `person.removed`: A person left the account, or was removed. */
+        type: 'person.joined' | 'person.role_changed' | 'person.removed'
+        /** Facts of the event. */
+        data: {
+          /** Role of the person; of a removed one the last. */
+          role: 'accountant' | 'viewer' | 'approver' | 'owner'
+        }
+      }
+    | {
         /** `kyc.updated`: An identity verification was started, or its status changed. */
         type: 'kyc.updated'
         /** Facts of the event. */
@@ -3005,6 +3056,21 @@ export type InvestingPortfolioResponse = {
   dividends: Dividend[]
   /** Equity over time. */
   performance: Performance
+}
+
+export type Invitation = {
+  /** `inv_…` */
+  id: string
+  /** The only address that it is valid for. */
+  email: string
+  /** `owner`: everything; `approver`: reads, and decides on approvals; `viewer`: reads; `accountant`: reads money and statements. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+  /** Person who invited: `acct_…`. */
+  invitedBy: string
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** ISO 8601 UTC. */
+  expiresAt: string
 }
 
 export type Kyc = {
@@ -3301,6 +3367,13 @@ export type OwnerCap = {
   } | null
   /** True: money that comes back returns to the budgets that it was spent from. */
   refundsRefill: boolean
+  /** How many people must agree to a payment, by amount. */
+  approvals: {
+    /** USD, a decimal string. */
+    above: string
+    /** Different people who must agree above it. */
+    count: number
+  }[]
   /** USD that all keys spent or hold today, as a decimal string. */
   used: string
   /** USD left today, as a decimal string; null without a cap. */
@@ -3454,6 +3527,68 @@ export type Payout = {
   updatedAt: string
 }
 
+export type PeopleInvitationsAcceptRequest = {
+  /** Code of the mail. */
+  code: string
+}
+
+export type PeopleInvitationsAcceptResponse = {
+  /** Account that you act for now: `acct_…` */
+  accountId: string
+  /** You, as one of its people. */
+  person: Person
+}
+
+export type PeopleInvitationsCancelResponse = {
+  /** Always true. */
+  canceled: true
+}
+
+export type PeopleInvitationsCreateRequest = {
+  /** E-mail address of the person. */
+  email: string
+  /** `owner`: everything; `approver`: reads, and decides on approvals; `viewer`: reads; `accountant`: reads money and statements. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+}
+
+export type PeopleInvitationsCreateResponse = {
+  /** `inv_…` */
+  id: string
+  /** The address; null in a replayed answer. */
+  email: string | null
+  /** `owner`: everything; `approver`: reads, and decides on approvals; `viewer`: reads; `accountant`: reads money and statements. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+  /** Person who invited: `acct_…`. */
+  invitedBy: string
+  /** ISO 8601 UTC. */
+  createdAt: string
+  /** ISO 8601 UTC. */
+  expiresAt: string
+}
+
+export type PeopleListResponse = {
+  /** People, in the order in which they joined. */
+  people: Person[]
+  /** Open invitations, newest first; empty for all but owners. */
+  invitations: Invitation[]
+  /** Always null. */
+  nextCursor: null
+}
+
+export type PeopleRemoveResponse = {
+  /** Always true. */
+  removed: true
+  /** Programs that the person allowed, and that lost access. */
+  grantsRevoked: number
+  /** Other keys that the person made: resume those that are yours. */
+  keysPaused: number
+}
+
+export type PeopleUpdateRequest = {
+  /** `owner`: everything; `approver`: reads, and decides on approvals; `viewer`: reads; `accountant`: reads money and statements. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+}
+
 export type Performance = {
   /** Window of the performance. */
   timeframe: '1D' | '1W' | '1M' | '1Y' | 'all'
@@ -3474,6 +3609,25 @@ export type Performance = {
     /** Time-weighted return since the start, in percent. */
     profitLossPct: string[]
   } | null
+}
+
+export type Person = {
+  /** The person: `acct_…`. */
+  id: string
+  /** Name that the person chose. */
+  displayName: string
+  /** Address that they sign in with; null without one, and for all but owners. */
+  email: string | null
+  /** `owner`: everything; `approver`: reads, and decides on approvals; `viewer`: reads; `accountant`: reads money and statements. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+  /** True for the caller. */
+  isYou: boolean
+  /** True if they have a second factor. */
+  mfaEnrolled: boolean
+  /** True while they are locked out, until they recover. */
+  locked: boolean
+  /** ISO 8601 UTC. */
+  joinedAt: string
 }
 
 export type Policy = {
@@ -3706,6 +3860,7 @@ export type Problem = {
     | 'delegation_invalid'
     | 'step_up_required'
     | 'insufficient_scope'
+    | 'insufficient_role'
     | 'policy_denied'
     | 'approval_required'
     | 'approval_rejected'
@@ -4835,8 +4990,12 @@ export type SellersFindResponse = {
 }
 
 export type Session = {
-  /** Signed-in account. */
+  /** Account that the person acts for, with the name and second factor of the person. */
   account: Account
+  /** The person: `acct_…`, their own account. */
+  personId: string
+  /** What the person may do in the account. */
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
   /** Token for "Authorization: Bearer …". Absent for browsers (a request with Sec-Fetch-Site): they receive it in an HttpOnly cookie only. */
   sessionToken?: string
   /** Expiry of the token, ISO 8601 UTC; renewed while the session is used. */
@@ -6447,6 +6606,48 @@ export interface Operations {
       >
     }
   }
+  readonly people: {
+    /** Read one of the people of the account. */
+    readonly get: Call<
+      {
+        /** The person: `acct_…` */
+        id: string
+      },
+      Person
+    >
+    /** Remove one of the people of the account, or leave it; their sessions end at once, everywhere. */
+    readonly remove: Call<
+      {
+        /** The person: `acct_…`; your own to leave. */
+        id: string
+      },
+      PeopleRemoveResponse
+    >
+    /** Change what one of the people of the account may do; it applies to their next request. */
+    readonly update: Call<
+      {
+        /** The person: `acct_…` */
+        id: string
+      } & PeopleUpdateRequest,
+      Person
+    >
+    readonly invitations: {
+      /** Become one of the people of an account: all your sessions act for it from now on. */
+      readonly accept: Call<PeopleInvitationsAcceptRequest, PeopleInvitationsAcceptResponse>
+      /** Cancel an open invitation: its code is worth nothing any more. */
+      readonly cancel: Call<
+        {
+          /** `inv_…` */
+          id: string
+        },
+        PeopleInvitationsCancelResponse
+      >
+      /** Mail an invitation to the account, which only the person of that address can accept. */
+      readonly create: Call<PeopleInvitationsCreateRequest, PeopleInvitationsCreateResponse>
+    }
+    /** List the people of the account and what each of them may do, and the open invitations. */
+    readonly list: List<Record<never, never>, PeopleListResponse, PeopleListResponse['people'][number]>
+  }
   readonly policy: {
     /** Ask whether a spend would be allowed, without spending, holding or counting anything. */
     readonly simulate: Call<PolicySimulateRequest, PolicySimulateResponse>
@@ -7057,6 +7258,13 @@ export const routes: Readonly<
   'notifications.subscriptions.create': ['POST', '/api/notifications/subscriptions', true, ''],
   'notifications.subscriptions.list': ['GET', '/api/notifications/subscriptions', false, ''],
   'notifications.subscriptions.remove': ['DELETE', '/api/notifications/subscriptions/{id}', true, ''],
+  'people.get': ['GET', '/api/people/{id}', false, ''],
+  'people.remove': ['DELETE', '/api/people/{id}', true, ''],
+  'people.update': ['PATCH', '/api/people/{id}', true, ''],
+  'people.invitations.accept': ['POST', '/api/people/invitations/accept', true, ''],
+  'people.invitations.cancel': ['DELETE', '/api/people/invitations/{id}', true, ''],
+  'people.invitations.create': ['POST', '/api/people/invitations', true, ''],
+  'people.list': ['GET', '/api/people', false, 'people cursor'],
   'policy.simulate': ['POST', '/api/agents/policies/simulate', true, ''],
   'purchases.buy': ['POST', '/api/purchases', true, ''],
   'purchases.list': ['GET', '/api/purchases', false, 'purchases cursor'],

@@ -34,6 +34,7 @@ const pages: readonly (readonly [path: string, page: Page])[] = [
   ['/developers', later(async () => (await import('./pages/developers.tsx')).DevelopersPage)],
   ['/operator', later(async () => (await import('./pages/operator.tsx')).OperatorPage)],
   ['/contacts', later(async () => (await import('./pages/contacts.tsx')).ContactsPage)],
+  ['/people/:join?', later(async () => (await import('./pages/people.tsx')).PeoplePage)],
   ['/schedules', later(async () => (await import('./pages/schedules.tsx')).SchedulesPage)],
   ['/messages', later(async () => (await import('./pages/messages.tsx')).MessagesPage)],
   ['/invest', later(async () => (await import('./pages/invest.tsx')).InvestPage)],

@@ -20,6 +20,7 @@ export const routes: readonly Route[] = [
   { path: '/invest', name: 'Invest', icon: 'invest', group: 'money' },
   { path: '/contacts', name: 'Contacts', icon: 'contacts', group: 'money' },
   { path: '/schedules', name: 'Schedules', icon: 'clock', group: 'money' },
+  { path: '/people', name: 'People', icon: 'people', group: 'settings' },
   { path: '/compliance', name: 'Compliance', icon: 'person', group: 'settings' },
   { path: '/messages', name: 'Messages', icon: 'bell', group: 'settings' },
   { path: '/security', name: 'Security', icon: 'shield', group: 'settings' },

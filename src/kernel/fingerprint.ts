@@ -1,7 +1,7 @@
 /** Fingerprints of calls. */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../core/base/json.ts'
-import type { AccountPrincipal } from '../core/base/principal.ts'
+import type { AccountPrincipal, Principal } from '../core/base/principal.ts'
 import type { Chains } from '../providers/chain/chains.ts'
 
 /** Hex SHA-256 of the operation's name and canonical input; identical over REST and MCP. */
@@ -30,13 +30,28 @@ export function hashSpendCall(
   return hashCall(name, Object.fromEntries(compared))
 }
 
+/**
+ * A person's payment without its proof: one that the others must agree to is signed again when it is made. Anything else stays as it is.
+ */
+export function withoutProof(
+  { proof }: { readonly proof: string },
+  { principal }: { readonly principal: Principal },
+  input: unknown,
+): unknown {
+  const isAgreedTo = principal.kind === 'session' && (principal.account.quorums ?? []).length > 0
+  if (!isAgreedTo || proof !== 'signature' || typeof input !== 'object' || input === null) return input
+  return Object.fromEntries(Object.entries(input).filter(([member]) => !PROOFS.has(member)))
+}
+
+const PROOFS: ReadonlySet<string> = new Set(['signature', 'intentId'])
+
 const EVM_ADDRESS = /^0x[0-9a-f]{40}$/i
 
 function withoutCase(value: unknown): unknown {
   return typeof value === 'string' && EVM_ADDRESS.test(value) ? value.toLowerCase() : value
 }
 
-/** Owner of an idempotency key: the calling key, or the person's account. */
+/** Owner of an idempotency key: the calling key, or the person. */
 export function idempotencyOwner(principal: AccountPrincipal): string {
-  return principal.kind === 'key' ? principal.key.id : principal.account.id
+  return principal.kind === 'key' ? principal.key.id : principal.person.id
 }

@@ -6,11 +6,18 @@ import type { Context } from './context.ts'
 import { requireValidCredential } from './standing.ts'
 
 /** Actions that may invalidate the caller's own credential. */
-const endsStanding: ReadonlySet<string> = new Set(['account.locked', 'account.unlocked', 'account.recovered'])
+const endsStanding: ReadonlySet<string> = new Set([
+  'account.locked',
+  'account.unlocked',
+  'account.recovered',
+  'person.left',
+])
 
 /** @property accountId changed account; defaults to the caller's. */
 export interface ChangeByCaller extends Pick<Change, 'action' | 'object' | 'before' | 'after'> {
   readonly accountId?: string
+  /** The person who has just proved who they are, and has no session yet; defaults to the one of the changed account. */
+  readonly by?: string
   /** `admin` for administrators' actions, `system` for the gateway's own actions on a caller's account. */
   readonly as?: 'admin' | 'system'
   /** The change takes away only, and a key that is paused meanwhile may still make it. */
@@ -24,7 +31,7 @@ export interface ChangeByCaller extends Pick<Change, 'action' | 'object' | 'befo
  */
 export async function recordChange(
   { database, journal, principal, now: at }: Pick<Context, 'database' | 'journal' | 'principal' | 'now'>,
-  { accountId, as, mayBePaused = false, ...change }: ChangeByCaller,
+  { accountId, by, as, mayBePaused = false, ...change }: ChangeByCaller,
   connection: Connection = database,
 ): Promise<void> {
   const own = principal.kind === 'public' ? undefined : principal.account.id
@@ -34,7 +41,7 @@ export async function recordChange(
   await journal(connection, {
     ...change,
     accountId: account,
-    actor: toActor(principal, as, account),
+    actor: toActor(principal, as, by ?? account),
     isProven,
     at,
   })
@@ -44,12 +51,12 @@ export async function recordChange(
 function toActor(
   principal: Context['principal'],
   as: ChangeByCaller['as'],
-  accountId: string,
+  provenId: string,
 ): Change['actor'] {
   if (as === 'system') return { kind: 'system', id: null }
   if (principal.kind === 'key') return { kind: 'key', id: principal.key.id }
   // A person who has just proved ownership has no session yet.
-  return { kind: as ?? 'person', id: principal.kind === 'session' ? principal.account.id : accountId }
+  return { kind: as ?? 'person', id: principal.kind === 'session' ? principal.person.id : provenId }
 }
 
 function hasSecondFactor(principal: Context['principal'], now: Date): boolean {

@@ -49,6 +49,7 @@ async function runApproved(
   }
   // It is made by its caller. Once that began, or can no longer begin, its outcome is found as of any other.
   if (approval.awaitsCaller && approval.usedBy === null && now < approval.expiresAt) return approval
+  if (approval.keyId === null) return keep(endPersonsCall(approval))
   const change = findOwnerChange(approval.operation)
   const tool = findTool(change?.tool ?? approval.operation)
   if (tool === undefined) throw new Error(`unknown operation ${approval.operation}`)
@@ -57,7 +58,7 @@ async function runApproved(
   try {
     const { body } =
       change === undefined || principal === undefined
-        ? await runOnce(context, approval, { tool, findKey })
+        ? await runOnce(context, { ...approval, keyId: approval.keyId }, { tool, findKey })
         : await run(tool, { ...context, principal, idempotencyKey: approval.id }, parseJson(approval.input))
     return await keep({ answer: toJson({ ...body, ...hideShownOnce(tool, body) }) })
   } catch (error) {
@@ -76,6 +77,16 @@ async function runApproved(
         : error
     return keep({ problem: toJson(problem.toProblem()) })
   }
+}
+
+/** Outcome of a person's own call that the others agreed to, and that was not stored with it: it expired, or was interrupted. */
+function endPersonsCall({ usedBy: decisionId }: Approval) {
+  if (decisionId !== null) return { answer: { decisionId } }
+  const expired = new Failure('conflict', 'The approval expired before the call was made again.', {
+    reason: 'expired',
+    isFinal: true,
+  })
+  return { problem: toJson(expired.toProblem()) }
 }
 
 /** Reason that an approved card purchase can no longer be tried again; null while it can. */
@@ -115,7 +126,7 @@ async function finishChange(
 /** Runs the call, or returns the outcome of the run that was allowed. @throws Failure of the call. */
 async function runOnce(
   context: Parameters<RunApproved>[0],
-  approval: Approval,
+  approval: Approval & { readonly keyId: string },
   { tool, findKey }: { tool: Tool; findKey: FindKey },
 ): Promise<Outcome> {
   const { database, now } = context

@@ -13,7 +13,7 @@ import { idempotencyInProgress } from '../core/failures/idempotency-failures.ts'
 import { PlanAgain } from '../core/failures/plan-again.ts'
 import type { Connection, Database } from '../storage/database.ts'
 import { type Context, requireCaller } from './context.ts'
-import { hashCall, hashSpendCall, idempotencyOwner } from './fingerprint.ts'
+import { hashCall, hashSpendCall, idempotencyOwner, withoutProof } from './fingerprint.ts'
 import { recordFirstUse } from './first-use.ts'
 import { requireProof } from './gates/proof.ts'
 import { requireRail } from './gates/rail.ts'
@@ -142,19 +142,25 @@ function committingRefusals(database: Database): Database {
  * first outcome.
  */
 async function spend(tool: Tool, call: Call, context: Context): Promise<Outcome> {
-  const approval = call.isWhole ? undefined : await findOwnApproval(tool, call, context)
+  const { principal } = context
+  const mayBeAgreedTo = principal.kind === 'session' && (principal.account.quorums ?? []).length > 0
+  const approval = call.isWhole && !mayBeAgreedTo ? undefined : await findOwnApproval(tool, call, context)
   return approval === undefined
     ? spendOnce(tool, call, context)
     : spendApproved(tool, call, { context, approval })
 }
 
-/** The owner's yes to a call that only its caller can make, because its input is not kept. */
+/** The yes to a call that only its caller can make: its input is not kept, or a person makes it themselves. */
 async function findOwnApproval(tool: Tool, call: Call, context: Context): Promise<Approval | undefined> {
   const { principal, database, idempotencyKey, approvedBy } = context
   const at = context.onCalendar(context.now)
-  if (principal.kind !== 'key' || approvedBy !== undefined) return undefined
-  const fingerprint = hashSpendCall(context, tool.name, call.input)
-  return findCallersApproval(database, { keyId: principal.key.id, fingerprint, idempotencyKey, at })
+  if (principal.kind === 'public' || approvedBy !== undefined) return undefined
+  const fingerprint = hashSpendCall(context, tool.name, withoutProof(tool, context, call.input))
+  const caller =
+    principal.kind === 'key'
+      ? { keyId: principal.key.id }
+      : { keyId: null, askerId: principal.person.id, accountId: principal.account.id }
+  return findCallersApproval(database, { ...caller, fingerprint, idempotencyKey, at })
 }
 
 /** Makes an approved call, and keeps its outcome with the approval. A failure that decided nothing leaves it to the next try. */
@@ -241,7 +247,7 @@ async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGat
     const spent = {
       principal: idempotencyOwner(principal),
       key,
-      fingerprint: hashSpendCall(context, tool.name, call.input),
+      fingerprint: hashSpendCall(context, tool.name, withoutProof(tool, context, call.input)),
     }
     const decisionId = await findAllowedDecision(context.database, spent)
     if (decisionId === undefined) throw error

@@ -253,7 +253,8 @@ async function findPrincipal(
     tokenExpiresAt: created_at,
     expiresAt: created_at,
   } as const
-  return { kind: 'session', account, session }
+  const person = { id: account.id, status: account.status, role: 'owner' } as const
+  return { kind: 'session', account, person, session }
 }
 
 function mayAct(principal: Exclude<Principal, { kind: 'public' }>, now: Date): boolean {

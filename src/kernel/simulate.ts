@@ -19,7 +19,7 @@ import { formatValue } from '../core/money/shares.ts'
 import type { UsdValue } from '../core/money/usd-value.ts'
 import { valueInUsd } from '../providers/rates/port.ts'
 import type { Database } from '../storage/database.ts'
-import type { Context } from './context.ts'
+import { type Context, requireCaller } from './context.ts'
 import { parseAncestors } from './gates/policy.ts'
 import { resolveAncestors, resolvePolicy } from './resolve-payee.ts'
 import type { SpendPlan } from './tool.ts'
@@ -67,7 +67,7 @@ export async function simulateSpends(
   const requestFor = (earlier: number) => {
     const draft = buildSpendRequest({
       operation: 'policy.simulate',
-      spender: { accountId, key, policy, ancestors },
+      spender: { accountId, key, policy, ancestors, quorums: requireCaller(context).account.quorums },
       spend: spending,
       value,
       idempotency: null,

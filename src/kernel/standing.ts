@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import type { Principal } from '../core/base/principal.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Connection } from '../storage/database.ts'
-import { requireUnpaused } from './gates/scope.ts'
+import { requireRole, requireUnpaused } from './gates/scope.ts'
 
 /**
  * Reloads the caller's account and credential. After writing a row that references the account, or under the
@@ -26,13 +26,23 @@ export async function requireValidCredential(
   if (principal.kind === 'session') {
     const found = await account
       .leftJoin('session', (join) => join.on('session.id', '=', principal.session.id))
-      .select(['account.status', 'session.revoked_at'])
+      .leftJoin('membership', (join) => join.on('membership.person_id', '=', principal.person.id))
+      .select(['account.status', 'session.revoked_at', 'membership.account_id', 'membership.role'])
+      .select(['membership.locked_at', 'session.id as sessionId'])
       .executeTakeFirst()
     requireActive(found?.status)
-    if (found?.revoked_at instanceof Date)
+    // A schedule is its account's: it has no session, and goes on without the person who made it.
+    if (typeof found?.sessionId !== 'string') return
+    requireActive(found.locked_at instanceof Date ? 'locked' : 'active')
+    if (
+      found.revoked_at instanceof Date ||
+      (found.account_id ?? principal.person.id) !== principal.account.id
+    )
       throw new Failure('unauthenticated', 'The session has expired or was revoked.', {
         hint: 'Sign in again; GET /sign-in lists the sign-in methods.',
       })
+    // It may have been lowered while the request waited.
+    requireRole({ person: { ...principal.person, role: found.role ?? 'owner' } }, principal.person.role)
     return
   }
   const found = await account

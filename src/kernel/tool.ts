@@ -8,6 +8,7 @@ import type { Directions } from '../../policies/directions.ts'
 import type { Scope } from '../../policies/scopes.ts'
 import type { PlannedSpend } from '../books/spending/build-spend-request.ts'
 import type { Json } from '../core/base/json.ts'
+import type { MemberRole } from '../core/base/principal.ts'
 import type { Failure, FailureCode, FailureMembers } from '../core/failures/failure.ts'
 import type { RailId } from '../providers/rail-controls/port.ts'
 import type { Context, Services } from './context.ts'
@@ -88,6 +89,11 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   /** Continues the description for readers of the REST API, who have time. */
   readonly restDescription?: string
   readonly route: Route
+  /**
+   * The least role of a person who may do it. By default a viewer reads, and everything else is for owners. `run` asks for a higher
+   * one where the input needs it.
+   */
+  readonly role?: MemberRole
   /** Input members of no use to a key. The MCP tool does not list them. */
   readonly restOnly?: readonly string[]
   /** Optional input members that every key needs. */
@@ -263,12 +269,13 @@ export interface Call {
   readonly run: (context: Context, reserved: ReservedSpend | null) => Promise<Record<string, unknown>>
 }
 
-export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example' | 'chain'> {
+export interface Tool extends Omit<Common<z.ZodType, z.ZodType>, 'example' | 'chain' | 'role'> {
   readonly who: Access['who']
   readonly scopes: readonly Scope[]
   /** Alternative to `scopes`; null: none. */
   readonly orScopes: readonly Scope[] | null
   readonly mcp: boolean
+  readonly role: MemberRole
   readonly effect: Effect
   readonly proof: Proof | 'payer'
   /** Declared directions by member; null: no member of it loosens by itself. */
@@ -295,6 +302,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType, Fa
     scopes: definition.scopes ?? [],
     orScopes: definition.orScopes ?? null,
     mcp: definition.mcp ?? false,
+    role: definition.role ?? (definition.effect === 'read' ? 'viewer' : 'owner'),
     proof: definition.proof ?? 'none',
     loosens: 'loosens' in definition ? definition.loosens : null,
     isSold: definition.effect === 'spend' && definition.sale !== undefined,

@@ -16,6 +16,7 @@ export interface Schema {
   alarm: AlarmTable
   aml_review: AmlReviewTable
   approval: ApprovalTable
+  approval_vote: ApprovalVoteTable
   balance: BalanceTable
   bank_customer: BankCustomerTable
   blocked_address: BlockedAddressTable
@@ -59,6 +60,7 @@ export interface Schema {
   idempotency: IdempotencyTable
   intent: IntentTable
   investing_order: InvestingOrderTable
+  invitation: InvitationTable
   journal_entry: JournalEntryTable
   journal_usage: JournalUsageTable
   kyc_application: KycApplicationTable
@@ -67,6 +69,7 @@ export interface Schema {
   login_destination: LoginDestinationTable
   mcp_question: McpQuestionTable
   mcp_session: McpSessionTable
+  membership: MembershipTable
   metering: MeteringTable
   mfa: MfaTable
   mfa_recovery_code: MfaRecoveryCodeTable
@@ -173,6 +176,7 @@ export interface AccountTable {
   approval_mails: Generated<'immediately' | 'daily' | 'off'>
   founder_mac: string | null
   refunds_refill: Generated<boolean>
+  quorums: JsonColumn | null
 }
 
 export interface AgentRegistrationTable {
@@ -215,7 +219,7 @@ export interface AmlReviewTable {
 export interface ApprovalTable {
   id: string
   account_id: string
-  key_id: string
+  key_id: string | null
   decision_id: string | null
   operation: string
   input: string
@@ -239,6 +243,14 @@ export interface ApprovalTable {
   is_asked: Generated<boolean>
   awaits_caller: Generated<boolean>
   payee: JsonColumn | null
+  needed: Generated<number>
+  asker_id: string | null
+}
+
+export interface ApprovalVoteTable {
+  approval_id: string
+  person_id: string
+  at: Date
 }
 
 export interface BalanceTable {
@@ -744,6 +756,18 @@ export interface InvestingOrderTable {
   updated_at: Date
 }
 
+export interface InvitationTable {
+  id: string
+  account_id: string
+  destination_hash: string
+  sealed_address: Uint8Array
+  code_hash: string
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+  invited_by: string
+  created_at: Date
+  expires_at: Date
+}
+
 export interface JournalEntryTable {
   sequence: bigint
   id: string
@@ -821,6 +845,14 @@ export interface McpSessionTable {
   capabilities: JsonColumn<unknown>
   used_at: Date
   expires_at: Date
+}
+
+export interface MembershipTable {
+  person_id: string
+  account_id: string
+  role: 'accountant' | 'viewer' | 'approver' | 'owner'
+  joined_at: Date
+  locked_at: Date | null
 }
 
 export interface MeteringTable {

@@ -9,6 +9,8 @@ import { forManyTests, type Gateway, sharedGateway, startGateway } from './gatew
 
 const started = z.strictObject({ authorizationUrl: z.url(), state: z.string() })
 const session = z.strictObject({
+  personId: z.string(),
+  role: z.literal('owner'),
   account: z.looseObject({ id: z.string(), displayName: z.string(), guest: z.boolean() }),
   sessionToken: z.string(),
   expiresAt: z.string(),

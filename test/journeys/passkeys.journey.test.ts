@@ -10,6 +10,8 @@ const challenge = z.strictObject({
   publicKey: z.looseObject({ challenge: z.string() }),
 })
 const session = z.strictObject({
+  personId: z.string(),
+  role: z.literal('owner'),
   account: z.looseObject({ id: z.string(), displayName: z.string() }),
   sessionToken: z.string(),
   expiresAt: z.string(),

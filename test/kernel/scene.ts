@@ -171,7 +171,8 @@ export async function newPerson(database: Database): Promise<Extract<Principal, 
     tokenExpiresAt: new Date(noon.getTime() + 15 * 60_000),
     expiresAt: new Date(noon.getTime() + 12 * 60 * 60_000),
   }
-  return { kind: 'session', account, session }
+  const person = { id: account.id, status: account.status, role: 'owner' as const }
+  return { kind: 'session', account, person, session }
 }
 
 /** A key of an account, as authentication returns it. */

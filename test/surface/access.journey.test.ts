@@ -12,7 +12,14 @@ import { tools } from '../../tools/index.ts'
 import { generousLimits } from '../generous-limits.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
-import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from '../journeys/people.ts'
+import {
+  enrollMfa,
+  newGuest,
+  newMailbox,
+  type Person,
+  requestJson,
+  signInByEmail,
+} from '../journeys/people.ts'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { exampleRequest } from './example-request.ts'
 
@@ -365,6 +372,19 @@ async function createSchedule(owner: Person) {
   }
 }
 
+async function findOwner(owner: Person) {
+  const isThere = async () =>
+    JSON.stringify((await owner.send('GET', '/api/people')).body).includes('"role":"owner"')
+  return { id: owner.accountId, isThere }
+}
+
+async function createInvitation(owner: Person) {
+  const email = newMailbox('invited')
+  const { body } = await owner.send('POST', '/api/people/invitations', { email, role: 'viewer' })
+  const isThere = async () => JSON.stringify((await owner.send('GET', '/api/people')).body).includes(email)
+  return { id: String(body.id), isThere }
+}
+
 async function createContact(owner: Person) {
   const { body } = await owner.send('POST', '/api/contacts', { name: 'Alice' })
   const isThere = async () =>
@@ -538,6 +558,10 @@ const objects: Readonly<
   'GET /api/requests/{id}': createRequest,
   'DELETE /api/requests/{id}': createRequest,
   'POST /api/requests/{id}/payments': createRequest,
+  'GET /api/people/{id}': findOwner,
+  'PATCH /api/people/{id}': findOwner,
+  'DELETE /api/people/{id}': findOwner,
+  'DELETE /api/people/invitations/{id}': createInvitation,
   'PATCH /api/contacts/{id}': createContact,
   'DELETE /api/contacts/{id}': createContact,
   'GET /api/approvals/{id}': createApproval,
@@ -598,6 +622,7 @@ const bodies: Readonly<Record<string, object>> = {
   'PATCH /api/schedules/{id}': { status: 'paused' },
   'PATCH /api/contacts/{id}': { name: 'Mine' },
   'POST /api/requests/{id}/payments': { entryId: 'tx_01h455vb4pex5vsknk084sn02q' },
+  'PATCH /api/people/{id}': { role: 'viewer' },
 }
 
 describe('another account’s object', () => {

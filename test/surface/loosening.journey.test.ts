@@ -124,6 +124,7 @@ const operations = (
       'monthlyBudget.max': ['100', '100.01'],
       monthlyBudget: [{ max: '100' }, null],
       refundsRefill: [false, true],
+      approvals: [[{ above: '5', count: 1 }], [{ above: '6', count: 1 }], []],
     },
   },
   'auth.profile': { ids: {}, cases: { displayName: ['Ada', 'Ada Lovelace'] } },

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { tools } from '../../tools/index.ts'
 
 const admins = 'Administrators act in person.'
+const people = 'Who shares an account is for people alone.'
 const owners = 'Only the owner grants, changes or revokes permissions.'
 const signIn = 'Signing in is for persons; an agent has a key.'
 const newcomers = 'An agent without a key cannot connect; the command line asks for it.'
@@ -93,6 +94,13 @@ const leftOut: Readonly<Record<string, string>> = {
   'notifications.subscriptions.create': notices,
   'notifications.subscriptions.list': notices,
   'notifications.subscriptions.remove': notices,
+  'people.get': people,
+  'people.invitations.accept': people,
+  'people.invitations.cancel': people,
+  'people.invitations.create': people,
+  'people.list': people,
+  'people.remove': people,
+  'people.update': people,
   'rails.controls.get': admins,
   'rails.controls.set': admins,
   'sandbox.admin': sandbox,

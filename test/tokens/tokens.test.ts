@@ -9,7 +9,7 @@ import { countTokens, listedCharacters } from './count-tokens.ts'
 const MAX_CHARACTERS = { all: 48_600, buyer: 23_200 }
 const buyer = ['wallets:read', 'wallets:transfer', 'purchases:pay', 'events:read'] as const
 /** Output schemas, which many clients do not show to the model. The document that proves a purchase takes 1,200 of it, events 250, what is known of purchases, orders and entries 500, cards for one purchase and their numbers 800, records of sellers 500, purchases of what is used 150, recourse 1,900, channels 700, schedules 3,700, contacts 700, swaps 1,000, requests 2,300. */
-const MAX_ANSWERED = 36_700
+const MAX_ANSWERED = 37_000
 
 const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 const counted = countTokens(catalogue)
@@ -34,9 +34,9 @@ describe('the tokens of tools/list', () => {
         "agents_delegate: 450, 600",
         "agents_delegations_list: 200, 600",
         "agents_delegations_revoke: 150, 100",
-        "approvals_get: 150, 850",
+        "approvals_get: 150, 1050",
         "approvals_request: 300, 500",
-        "approvals_withdraw: 150, 900",
+        "approvals_withdraw: 150, 1050",
         "banking_create: 250, 750",
         "banking_list: 150, 800",
         "banking_payouts_create: 400, 550",

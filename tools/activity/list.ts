@@ -50,6 +50,7 @@ export default defineTool({
   route: 'GET /api/activity',
   who: 'account',
   scopes: [],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   csv: 'entries',

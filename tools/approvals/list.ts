@@ -34,6 +34,6 @@ export default defineTool({
       }),
       page,
     )
-    return { approvals: await viewApprovals(context, accountId, rows), nextCursor }
+    return { approvals: await viewApprovals(context, accountId, rows, { isForPerson: true }), nextCursor }
   },
 })

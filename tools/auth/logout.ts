@@ -24,7 +24,7 @@ export default defineTool({
     if (principal.kind !== 'session') return { revoked: false }
     const sessionId = principal.session.id
     return {
-      revoked: (await revokeSessions(database, { accountId: principal.account.id, sessionId, at })) > 0,
+      revoked: (await revokeSessions(database, { accountId: principal.person.id, sessionId, at })) > 0,
     }
   },
 })

@@ -12,6 +12,8 @@ export default defineTool({
   description: 'Cards that were issued keep their holder’s name; a verified identity stays.',
   route: 'PATCH /api/auth/profile',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'write',
   proof: 'loosening',
   loosens: { displayName: 'never' },
@@ -22,9 +24,9 @@ export default defineTool({
   failures: [],
   example: { displayName: 'Ada Lovelace' },
   run: async (context, { displayName }) => {
-    const { account } = requirePerson(context)
-    await changeDisplayName(context.database, { accountId: account.id, displayName })
-    await recordChange(context, { action: 'account.renamed', object: { kind: 'account', id: account.id } })
+    const { account, person } = requirePerson(context)
+    await changeDisplayName(context.database, { accountId: person.id, displayName })
+    await recordChange(context, { action: 'account.renamed', object: { kind: 'account', id: person.id } })
     return { account: viewAccount({ ...account, displayName }) }
   },
 })

@@ -10,12 +10,14 @@ export default defineTool({
   description: '401 `unauthenticated` without a session.',
   route: 'GET /api/auth/session',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'read',
   input: z.strictObject({}),
   output: unchangedSessionAnswer,
   failures: [],
   run: async (context) => {
-    const { account, session } = requirePerson(context)
-    return continueSession(context.settings, { account, session, at: context.now })
+    const { account, person, session } = requirePerson(context)
+    return continueSession(context.settings, { account, person, session, at: context.now })
   },
 })

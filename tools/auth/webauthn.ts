@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Account } from '../../src/core/base/principal.ts'
 import { type Context, findPerson } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
@@ -81,19 +82,25 @@ export default defineTool({
     }
     const signedIn = findPerson(context)
     if (signedIn !== null) requireRecentProof(context)
-    const account = signedIn?.account ?? null
-    if (account !== null) await requireIdleWallet(context, account.id)
+    const account = signedIn === null ? null : await requireIdentity(context, signedIn.person.id)
+    if (signedIn !== null && signedIn.account.id === account?.id) await requireIdleWallet(context, account.id)
     if (made === null) return registrationOptions(context, { account, displayName, at })
     const registration = { credential: made, challengeId, account, displayName, at }
     const { account: person, passkeyId, point } = await registerPasskey(context, registration)
     const owner: WalletOwner = point === null ? { kind: 'gateway' } : { kind: 'passkey', ...point }
-    const added = { accountId: person.id, action: 'factor.added', object: { kind: 'passkey', id: passkeyId } }
+    const added = {
+      accountId: signedIn?.account.id ?? person.id,
+      action: 'factor.added',
+      object: { kind: 'passkey', id: passkeyId },
+    }
     if (signedIn !== null) {
-      await transferOwnership(context.database, person.id, owner)
+      // A factor of somebody who acts for another account signs for no wallet.
+      if (signedIn.account.id === person.id) await transferOwnership(context.database, person.id, owner)
       await sendSecurityNotice(context, { accountId: person.id, notice: 'passkey_added', at })
       await recordChange(context, added)
       // Adding a passkey keeps the current session and its second factor.
-      return continueSession(context.settings, { ...signedIn, account: person, at })
+      const shown = { ...signedIn.account, guest: person.guest, displayName: person.displayName }
+      return continueSession(context.settings, { ...signedIn, account: shown, at })
     }
     await openWallet(context, { accountId: person.id, owner, at })
     const session = await signIn(context, { account: person, method: 'passkey', at })
@@ -104,7 +111,13 @@ export default defineTool({
 
 /** Reveals a lock only here, after the caller has proved ownership. */
 async function signInOwner(context: Context, accountId: string) {
-  const account = await findAccount(context.database, accountId)
-  if (account === undefined) throw new Error(`a passkey belongs to no account: ${accountId}`)
+  const account = await requireIdentity(context, accountId)
   return signIn(context, { account, method: 'passkey', at: context.now })
+}
+
+/** The own account of a person, whichever account they act for. */
+async function requireIdentity({ database }: Context, personId: string): Promise<Account> {
+  const account = await findAccount(database, personId)
+  if (account === undefined) throw new Error(`a person has no account: ${personId}`)
+  return account
 }

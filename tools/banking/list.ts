@@ -14,6 +14,7 @@ export default defineTool({
   route: 'GET /api/banking',
   who: 'account',
   scopes: ['banking:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject(pageMembers),

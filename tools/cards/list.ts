@@ -22,6 +22,7 @@ export default defineTool({
   route: 'GET /api/cards',
   who: 'account',
   scopes: ['cards:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject(pageMembers),

@@ -15,6 +15,7 @@ export default defineTool({
   route: 'GET /api/cards/{id}/transactions',
   who: 'account',
   scopes: ['cards:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`card_…`'), ...pageMembers }),

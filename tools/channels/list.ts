@@ -14,6 +14,7 @@ export default defineTool({
   route: 'GET /api/channels',
   who: 'account',
   scopes: ['purchases:pay'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({}),

@@ -12,6 +12,8 @@ export default defineTool({
     'For a review that is `pending` because its level asks for documents: the owner opens `url` before `expiresAt`. The review goes on by itself once they are there. The sandbox needs none, and answers null.',
   route: 'POST /api/compliance/kyc/page',
   who: 'person',
+  // Whoever has it is verified as the account's owner.
+  role: 'owner',
   // Nothing of ours changes, and the link, which opens the person's own review, is stored nowhere.
   effect: 'read',
   input: z.strictObject({}),

@@ -60,6 +60,7 @@ export default defineTool({
   route: 'GET /api/investing/portfolio',
   who: 'account',
   scopes: ['investing:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({

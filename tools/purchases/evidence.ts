@@ -16,6 +16,7 @@ export default defineTool({
   route: 'GET /api/purchases/{id}/evidence',
   who: 'account',
   scopes: ['purchases:pay'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   verbatim: ['evidence'],

@@ -13,6 +13,7 @@ export default defineTool({
   route: 'GET /api/purchases/{id}',
   who: 'account',
   scopes: ['purchases:pay'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   verbatim: ['response'],

@@ -13,6 +13,7 @@ export default defineTool({
   route: 'GET /api/recourse/{id}',
   who: 'account',
   scopes: [],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`rec_…`') }),

@@ -13,6 +13,7 @@ export default defineTool({
   route: 'GET /api/recourse',
   who: 'account',
   scopes: [],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({

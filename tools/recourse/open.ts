@@ -52,7 +52,8 @@ export default defineTool({
   run: async (context, input) => {
     const caller = requireCaller(context)
     const { object, reason } = input
-    requireScope({ name: NAME, who: 'account', scopes: [scopeOfKind[object.kind]], orScopes: null }, caller)
+    const scopes = [scopeOfKind[object.kind]]
+    requireScope({ name: NAME, who: 'account', scopes, orScopes: null, role: 'owner' }, caller)
     const owner = { accountId: caller.account.id, keyId: caller.kind === 'key' ? caller.key.id : null }
     const known = await findRecourse(context.database, owner, {
       objectKind: object.kind,

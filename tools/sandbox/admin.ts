@@ -20,15 +20,15 @@ export default defineTool({
   failures: ['conflict'],
   example: {},
   run: async (context) => {
-    const { account } = requirePerson(context)
+    const { account, person } = requirePerson(context)
     if (account.guest)
       throw new Failure('conflict', 'A guest cannot become an administrator.', {
         hint: 'Sign in with a passkey, a one-time code or an identity provider.',
       })
-    await setSandboxRole(context.database, { accountId: account.id, role: 'admin' })
+    await setSandboxRole(context.database, { accountId: person.id, role: 'admin' })
     await recordChange(context, {
       action: 'account.role_changed',
-      object: { kind: 'account', id: account.id },
+      object: { kind: 'account', id: person.id },
       before: { role: account.role },
       after: { role: 'admin' },
     })

@@ -3,7 +3,7 @@ import { requirePerson } from '../../src/kernel/context.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { destinationChannels } from '../../src/people/identity/codes/login-destinations.ts'
-import { lockAccount } from '../../src/people/identity/locks.ts'
+import { lockAccount, lockPerson } from '../../src/people/identity/locks.ts'
 import { countPasskeys } from '../../src/people/identity/passkeys/passkeys.ts'
 import { cancelStoppedOrders } from '../../src/rails/investing/stopped-orders.ts'
 
@@ -16,6 +16,8 @@ export default defineTool({
     'Use it when a device or a key is lost: it needs no second factor. Recovery (POST /api/auth/recovery/start) opens the account again.',
   route: 'POST /api/security/lock',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'write',
   proof: 'none',
   stops: true,
@@ -32,18 +34,22 @@ export default defineTool({
   example: {},
   run: async (context) => {
     const { database, settings, now: at } = context
-    const { id: accountId, guest } = requirePerson(context).account
-    const locked = await lockAccount(database, { accountId, reason: 'person', at })
-    context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
-    const channels = await destinationChannels(database, accountId)
-    const hasPasskey = (await countPasskeys(database, accountId)) > 0
+    const { account, person } = requirePerson(context)
+    const [accountId, personId] = [account.id, person.id]
+    // What an owner locks is the account; somebody else only their own access to it.
+    const isOwner = person.role === 'owner'
+    if (isOwner) await lockAccount(database, { accountId, reason: 'person', at })
+    const locked = await lockPerson(database, { personId, reason: 'person', at })
+    if (isOwner) context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
+    const channels = await destinationChannels(database, personId)
+    const hasPasskey = (await countPasskeys(database, personId)) > 0
     await recordChange(context, {
       action: 'account.locked',
-      object: { kind: 'account', id: accountId },
+      object: { kind: 'account', id: isOwner ? accountId : personId },
       after: { reason: 'person' },
     })
     const recovery = [...channels, ...(hasPasskey ? (['passkey'] as const) : [])]
-    const isStuck = recovery.length === 0 && guest && settings.mode === 'sandbox'
+    const isStuck = recovery.length === 0 && account.guest && settings.mode === 'sandbox'
     return { locked, recovery: isStuck ? ['guest' as const] : recovery }
   },
 })

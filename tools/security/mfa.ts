@@ -6,7 +6,7 @@ import { type Context, requirePerson } from '../../src/kernel/context.ts'
 import { requireRecentProof } from '../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../src/kernel/record-change.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
-import { lockAccountRow, recordFailedFactor } from '../../src/people/identity/locks.ts'
+import { lockPersonRow, recordFailedFactor } from '../../src/people/identity/locks.ts'
 import {
   activate,
   beginEnrollment,
@@ -67,6 +67,8 @@ export default defineTool({
     'The only operation that changes second factors. In production, `enroll` and `activate` need a sign-in within the last five minutes. The owner is notified of each change by mail. Privileged operations fail with 401 step_up_required unless `verify` was called on the same session within the last five minutes. Ten wrong codes in an hour lock the account.',
   route: 'POST /api/security/mfa',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'write',
   proof: 'conditional',
   stops: true,
@@ -103,18 +105,18 @@ export default defineTool({
     // A stolen old session must not be able to add its own second factor to the account.
     if (input.action === 'enroll' || input.action === 'activate') requireRecentProof(context)
     // The row lock serializes attempts, so the tenth wrong one stops all later ones.
-    if ((await lockAccountRow(context.database, requirePerson(context).account.id)) === 'locked')
+    if ((await lockPersonRow(context.database, requirePerson(context).person.id)) === 'locked')
       throw buildLockedFailure()
     switch (input.action) {
       case 'enroll':
         return enroll(context)
       case 'activate': {
         await requireFactor(context, input, 'pending')
-        const { account, session } = requirePerson(context)
-        const recoveryCodes = await activate(context, { accountId: account.id, at: context.now })
+        const { person, session } = requirePerson(context)
+        const recoveryCodes = await activate(context, { accountId: person.id, at: context.now })
         await stepUpSession(context.database, session.id, context.now)
         await sendSecurityNotice(context, {
-          accountId: account.id,
+          accountId: person.id,
           notice: 'factor_activated',
           at: context.now,
         })
@@ -128,7 +130,7 @@ export default defineTool({
       }
       case 'disable': {
         await requireFactor(context, input, 'active')
-        const { id: accountId } = requirePerson(context).account
+        const { id: accountId } = requirePerson(context).person
         await disable(context.database, accountId)
         // Earlier step-ups with the removed factor are no longer valid.
         await endStepUps(context.database, accountId)
@@ -141,7 +143,7 @@ export default defineTool({
 })
 
 function recordFactor(context: Context, action: 'factor.added' | 'factor.removed'): Promise<void> {
-  return recordChange(context, { action, object: { kind: 'totp', id: requirePerson(context).account.id } })
+  return recordChange(context, { action, object: { kind: 'totp', id: requirePerson(context).person.id } })
 }
 
 function buildLockedFailure(): Failure {
@@ -153,7 +155,7 @@ function buildLockedFailure(): Failure {
 
 /** @param steppedUpAt step-up time, if this call changed it. */
 async function state(context: Context, steppedUpAt = requirePerson(context).session.steppedUpAt) {
-  const found: MfaStatus = await mfaStatus(context.database, requirePerson(context).account.id)
+  const found: MfaStatus = await mfaStatus(context.database, requirePerson(context).person.id)
   const until = steppedUpAt === null ? null : new Date(steppedUpAt.getTime() + STEP_UP_SECONDS * 1000)
   const isFresh = found.status === 'active' && until !== null && until > context.now
   return {
@@ -164,12 +166,12 @@ async function state(context: Context, steppedUpAt = requirePerson(context).sess
 }
 
 async function enroll(context: Context) {
-  const { account } = requirePerson(context)
+  const { account, person } = requirePerson(context)
   const { database, now: at } = context
   // Only the first enrollment is notified; replacing a pending one is not.
-  const isFirst = (await mfaStatus(database, account.id)).status === 'none'
-  const secret = await beginEnrollment(context, { accountId: account.id, at })
-  if (isFirst) await sendSecurityNotice(context, { accountId: account.id, notice: 'factor_begun', at })
+  const isFirst = (await mfaStatus(database, person.id)).status === 'none'
+  const secret = await beginEnrollment(context, { accountId: person.id, at })
+  if (isFirst) await sendSecurityNotice(context, { accountId: person.id, notice: 'factor_begun', at })
   const { generateURI } = await import('otplib')
   const otpauthUri = generateURI({ issuer: 'Bursar', label: account.displayName, secret })
   const qr = `data:image/svg+xml;base64,${Buffer.from(renderSVG(otpauthUri)).toString('base64')}`
@@ -183,7 +185,7 @@ async function requireFactor(
   status: 'pending' | 'active',
 ): Promise<void> {
   const { database, now: at } = context
-  const accountId = requirePerson(context).account.id
+  const accountId = requirePerson(context).person.id
   const isShown =
     code === undefined
       ? recoveryCode !== undefined && (await useRecoveryCode(context, { accountId, recoveryCode, at }))

@@ -18,6 +18,7 @@ export default defineTool({
     'Every movement once, with its rate in USD at the time, its task, agent and category; what came back names its payment. Opening balance and movements add up to the closing balance. `Accept` chooses JSON, CSV, PDF, OFX 2.2, camt.053.001.08 or a journal for hledger.',
   route: 'GET /api/statements/{period}',
   who: 'person',
+  role: 'accountant',
   effect: 'read',
   csv: 'movements',
   documents,

@@ -43,6 +43,7 @@ export default defineTool({
   route: 'GET /api/wallets',
   who: 'account',
   scopes: ['wallets:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({}),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseJson, toJson } from '../../core/base/json.ts'
 import { UNTRUSTED_TEXT_KEY, untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { violationView } from '../spending/violation-view.ts'
-import type { Approval } from './approvals.ts'
+import type { Agreement, Approval } from './approvals.ts'
 import { usedUpView } from './used-up.ts'
 
 export const approvalStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn', 'expired'])
@@ -13,7 +13,23 @@ export const approvalView = z.strictObject({
   status: approvalStatus.describe(
     'An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes.',
   ),
-  agentId: z.string().describe('Key that requested the approval: `key_…`'),
+  agentId: z.string().nullable().describe('Key that requested the approval: `key_…`; null: a person did.'),
+  personId: z
+    .string()
+    .nullable()
+    .describe('Person whose own call waits for the others: `acct_…`; null: an agent’s.'),
+  needed: z.int().describe('Different people who must agree.'),
+  agreed: z.int().describe('People who agreed so far.'),
+  people: z
+    .array(
+      z.strictObject({
+        personId: z.string().describe('`acct_…`'),
+        displayName: z.string().describe('Name of the person.'),
+        at: z.string().describe('ISO 8601 UTC.'),
+      }),
+    )
+    .optional()
+    .describe('Who agreed; for people only.'),
   operation: z.string().describe('Requested operation, such as `wallets.transfer`.'),
   input: z.looseObject({}).meta({
     description: 'Input of the exact call that is approved or rejected.',
@@ -59,11 +75,24 @@ approvalView.register(z.globalRegistry, { id: 'Approval' })
 
 const members = z.looseObject({})
 
-export function viewApproval(approval: Approval): z.input<typeof approvalView> {
+/** @param agreements who agreed and counts. @param isForPerson people see who it was. */
+export function viewApproval(
+  approval: Approval,
+  { agreements, isForPerson }: { agreements: readonly Agreement[]; isForPerson: boolean } = {
+    agreements: [],
+    isForPerson: false,
+  },
+): z.input<typeof approvalView> {
   return {
     approvalId: approval.id,
     status: approval.status,
     agentId: approval.keyId,
+    personId: approval.askerId,
+    needed: approval.needed,
+    agreed: agreements.length,
+    ...(isForPerson
+      ? { people: agreements.map(({ at, ...person }) => ({ ...person, at: at.toISOString() })) }
+      : {}),
     operation: approval.operation,
     input: members.parse(toJson(parseJson(approval.input))),
     decisionId: approval.decisionId,

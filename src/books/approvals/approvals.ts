@@ -17,7 +17,12 @@ export const PURCHASE_RETRY_MS = 15 * 60_000
 export interface Approval {
   readonly id: string
   readonly accountId: string
-  readonly keyId: string
+  /** Key that asked; null: a person did. */
+  readonly keyId: string | null
+  /** Person who asked, of the account's people; null: a key did. They make the call again once it is approved. */
+  readonly askerId: string | null
+  /** Different people who must agree. */
+  readonly needed: number
   /** Decision that asked for it; null for a change, which spends nothing. */
   readonly decisionId: string | null
   readonly operation: string
@@ -54,6 +59,8 @@ const columns = [
   'id',
   'account_id as accountId',
   'key_id as keyId',
+  'asker_id as askerId',
+  'needed',
   'decision_id as decisionId',
   'operation',
   'input',
@@ -99,6 +106,8 @@ export type ApprovalCall = Pick<
   | 'awaitsCaller'
 > & {
   readonly payee?: Json
+  /** Person who asks; absent or null: a key. */
+  readonly askerId?: string | null
   readonly fingerprint: string
   readonly ttlSeconds: number
   readonly at: Date
@@ -118,7 +127,7 @@ export function requestApproval(
   { database, newId }: { database: Database; newId: NewId },
   { ttlSeconds, ...asked }: ApprovalCall,
 ): Promise<Approval | undefined> {
-  const { at, accountId, keyId } = asked
+  const { at, accountId, keyId, askerId = null } = asked
   return database.transaction(async (transaction) => {
     await transaction.call(lockStatement, [accountId])
     const existing = await findCallApproval(transaction, asked)
@@ -130,13 +139,14 @@ export function requestApproval(
       const { id } = existing
       await decideApproval(transaction, { accountId, keyId, id, status: 'withdrawn', note: null, at })
     }
-    if (await hasTooManyOpen(transaction, { accountId, keyId, at })) return undefined
+    if (await hasTooManyOpen(transaction, { accountId, keyId, askerId, at })) return undefined
     const row = await transaction.kysely
       .insertInto('approval')
       .values({
         id: newId('appr', at),
         account_id: accountId,
         key_id: keyId,
+        asker_id: askerId,
         decision_id: call.decisionId,
         operation: call.operation,
         input: call.input,
@@ -162,11 +172,30 @@ const lockStatement: Statement = {
   text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))::text as locked',
 }
 
+/** Open approvals that a person has asked for, at most. */
+const MAX_OPEN_OF_PERSON = 10
+
 /** True if a key, or all keys of its account, have as many approvals as they may have, open or withdrawn just now. */
 export async function hasTooManyOpen(
   database: Connection,
-  { accountId, keyId, at }: { accountId: string; keyId: string; at: Date },
+  {
+    accountId,
+    keyId,
+    askerId = null,
+    at,
+  }: { accountId: string; keyId: string | null; askerId?: string | null; at: Date },
 ): Promise<boolean> {
+  if (askerId !== null) {
+    const open = await database.kysely
+      .selectFrom('approval')
+      .select('id')
+      .where('asker_id', '=', askerId)
+      .where('status', '=', 'pending')
+      .where('expires_at', '>', at)
+      .limit(MAX_OPEN_OF_PERSON)
+      .execute()
+    return open.length === MAX_OPEN_OF_PERSON
+  }
   const { full } = await callForRow<{ full: boolean }>(database, fullStatement, [accountId, keyId, at])
   return full
 }
@@ -185,6 +214,7 @@ async function findCallApproval(
   {
     decisionId,
     keyId,
+    askerId = null,
     fingerprint,
     idempotencyKey,
     isAsked,
@@ -192,7 +222,7 @@ async function findCallApproval(
     at,
   }: Omit<ApprovalCall, 'ttlSeconds'>,
 ): Promise<Approval | undefined> {
-  const query = selectApprovals(database, { keyId, fingerprint })
+  const query = selectApprovals(database, { keyId, askerId, fingerprint })
   if (idempotencyKey !== null) {
     const row = await query.where('idempotency_key', '=', idempotencyKey).executeTakeFirst()
     const named = row === undefined ? undefined : parseApproval(row, at)
@@ -230,17 +260,23 @@ export async function belongsToAnotherCall(
   return row !== undefined
 }
 
-/** Approvals of exactly this call of a key, the newest first. */
+/** Approvals of exactly this call of a key or a person, the newest first. */
 function selectApprovals(
   { kysely }: Connection,
-  { keyId, fingerprint }: Pick<ApprovalCall, 'keyId' | 'fingerprint'>,
+  { keyId, askerId = null, fingerprint }: Caller & Pick<ApprovalCall, 'fingerprint'>,
 ) {
-  return kysely
+  const query = kysely
     .selectFrom('approval')
     .select(columns)
-    .where('key_id', '=', keyId)
     .where('fingerprint', '=', fingerprint)
     .orderBy('id', 'desc')
+  return keyId === null ? query.where('asker_id', '=', askerId) : query.where('key_id', '=', keyId)
+}
+
+/** Who asks: a key, or a person. */
+interface Caller {
+  readonly keyId: string | null
+  readonly askerId?: string | null
 }
 
 /** True if the owner sees every rule that the call breaks by now. */
@@ -302,12 +338,16 @@ export async function findCallersApproval(
   database: Connection,
   {
     keyId,
+    askerId,
+    accountId,
     fingerprint,
     idempotencyKey,
     at,
-  }: Pick<ApprovalCall, 'keyId' | 'fingerprint' | 'idempotencyKey' | 'at'>,
+  }: Caller & Pick<ApprovalCall, 'fingerprint' | 'idempotencyKey' | 'at'> & { readonly accountId?: string },
 ): Promise<Approval | undefined> {
-  const row = await selectApprovals(database, { keyId, fingerprint })
+  const query = selectApprovals(database, { keyId, askerId: askerId ?? null, fingerprint })
+  const own = accountId === undefined ? query : query.where('account_id', '=', accountId)
+  const row = await own
     .where('idempotency_key', idempotencyKey === null ? 'is' : '=', idempotencyKey)
     .where('awaits_caller', '=', true)
     .where('status', '=', 'approved')
@@ -424,6 +464,53 @@ export async function decideApproval(
     .returning(columns)
   const row = await (keyId === null ? update : update.where('key_id', '=', keyId)).executeTakeFirst()
   return row === undefined ? undefined : parseApproval(row, at)
+}
+
+const agreeStatement: Statement = {
+  name: 'approval_agree',
+  text: 'select verdict, agreed from approval_agree($1, $2, $3, $4)',
+}
+
+/**
+ * Counts a person's yes to a pending approval. Call it in a transaction that has locked the account's people. @returns `enough`: the
+ * last of the people who must agree; `waits`: others must too; `own`: the person asked for it; `ended`: it is not pending.
+ */
+export async function agreeToApproval(
+  database: Connection,
+  { accountId, id, personId, at }: { accountId: string; id: string; personId: string; at: Date },
+): Promise<'enough' | 'waits' | 'own' | 'ended'> {
+  const { verdict } = await callForRow<{ verdict: 'enough' | 'waits' | 'own' | 'ended'; agreed: number }>(
+    database,
+    agreeStatement,
+    [id, accountId, personId, at],
+  )
+  return verdict
+}
+
+const agreedStatement: Statement = {
+  name: 'approvals_agreed',
+  text: `select a.id, g.person_id, g.display_name, g.at from unnest($1::text[]) a(id), approval_agreed(a.id) g`,
+}
+
+export interface Agreement {
+  readonly personId: string
+  readonly displayName: string
+  readonly at: Date
+}
+
+/** Lists who has agreed to approvals and counts, in their order. */
+export async function listAgreements(
+  database: Connection,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly Agreement[]>> {
+  const rows = await database.call<{ id: string; person_id: string; display_name: string; at: Date }>(
+    agreedStatement,
+    [[...ids]],
+  )
+  const found = new Map<string, Agreement[]>()
+  for (const { id, person_id: personId, display_name: displayName, at } of rows)
+    found.set(id, [...(found.get(id) ?? []), { personId, displayName, at }])
+  return found
 }
 
 /** Marks pending approvals that have expired, which writes their event, and rejects those of keys that have ended. */

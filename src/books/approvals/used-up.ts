@@ -26,7 +26,7 @@ export async function findUsedUp(
   { status, accountId, keyId, decisionId }: Approval,
   now: Date,
 ): Promise<z.output<typeof usedUpView>> {
-  if (status !== 'pending' || decisionId === null) return []
+  if (status !== 'pending' || decisionId === null || keyId === null) return []
   const row = await database.kysely
     .selectFrom('decision')
     .innerJoin('access_key', 'access_key.id', 'decision.key_id')

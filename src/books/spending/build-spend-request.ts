@@ -5,6 +5,7 @@ import { budgetRules } from '../../../policies/budget.ts'
 import { noPolicy, type Violation } from '../../../policies/decision.ts'
 import { evaluate } from '../../../policies/evaluate.ts'
 import type { Policy, SpendCategory } from '../../../policies/policy.ts'
+import { countNeeded, type Quorum } from '../../../policies/quorum.ts'
 import type { SellerFacts, SpendFacts } from '../../../policies/spend.ts'
 import { toUsdMicros } from '../../../policies/usd.ts'
 import { type Json, toJson } from '../../core/base/json.ts'
@@ -21,6 +22,8 @@ export interface Spender {
   readonly policy: Policy | null
   /** Keys above it with their policies, root first. */
   readonly ancestors?: readonly JudgingAncestor[]
+  /** How many people must agree to payments of the account; absent: nobody is asked by it. */
+  readonly quorums?: readonly Quorum[] | undefined
 }
 
 export interface JudgingAncestor {
@@ -74,7 +77,7 @@ export function policyFacts(spend: PlannedSpend, usdMicros: bigint | null) {
  */
 export function buildSpendRequest({
   operation,
-  spender: { accountId, key, policy, ancestors = [] },
+  spender: { accountId, key, policy, ancestors = [], quorums = [] },
   spend,
   value,
   idempotency,
@@ -156,9 +159,10 @@ export function buildSpendRequest({
     cooldownSeconds: policy?.counterparties?.newPayeeCooldownSec ?? null,
     needsApproval:
       approvedBy === null &&
-      [policy, ...ancestors.map((one) => one.policy)].some(
-        (one) => one !== null && needsApproval(one, scheduledFor === null ? usdMicros : 0n, seller),
-      ),
+      (countNeeded(quorums, usdMicros) > 0 ||
+        [policy, ...ancestors.map((one) => one.policy)].some(
+          (one) => one !== null && needsApproval(one, scheduledFor === null ? usdMicros : 0n, seller),
+        )),
     isApproved: approvedBy !== null,
     approvalId: approvedBy,
     place,

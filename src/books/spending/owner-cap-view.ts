@@ -24,18 +24,30 @@ export const ownerCapView = z.strictObject({
   refundsRefill: z
     .boolean()
     .describe('True: money that comes back returns to the budgets that it was spent from.'),
+  approvals: z
+    .array(
+      z.strictObject({
+        above: z.string().describe('USD, a decimal string.'),
+        count: z.int().describe('Different people who must agree above it.'),
+      }),
+    )
+    .describe('How many people must agree to a payment, by amount.'),
   ...use('today'),
   week: z.strictObject(use('this week')).describe('From Monday, UTC.'),
   month: z.strictObject(use('this month')).describe('Calendar month, UTC.'),
 })
 ownerCapView.register(z.globalRegistry, { id: 'OwnerCap' })
 
-export function viewOwnerCap({ day, week, month, refundsRefill }: OwnerCap): z.input<typeof ownerCapView> {
+export function viewOwnerCap(
+  { day, week, month, refundsRefill }: OwnerCap,
+  approvals: readonly { readonly above: string; readonly count: number }[],
+): z.input<typeof ownerCapView> {
   return {
     dailyBudget: viewCap(day),
     weeklyBudget: viewCap(week),
     monthlyBudget: viewCap(month),
     refundsRefill,
+    approvals: [...approvals],
     ...viewUse(day),
     week: viewUse(week),
     month: viewUse(month),

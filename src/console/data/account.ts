@@ -5,7 +5,7 @@ import { forgetPayments, keepPayments } from './payments.ts'
 import { endOwnPush, readPushState } from './push.ts'
 import { loadedValue, resource } from './resource.ts'
 
-export const session = resource(() => bursar.auth.session(), ['security.', 'kyc.'])
+export const session = resource(() => bursar.auth.session(), ['security.', 'kyc.', 'person.'])
 
 export const account = computed(() => loadedValue(session.state.value)?.account)
 

@@ -58,6 +58,9 @@ async function readKeys(filter: { readonly status?: 'revoked' }): Promise<Keys> 
 
 /** Requests for money. */
 export const requests = resource(() => bursar.requests.list({ limit: 100 }), ['request.'])
+/** People who share the account, and open invitations. */
+export const people = resource(() => bursar.people.list({}), ['person.'])
+
 /** Names for payees. */
 export const contacts = resource(() => bursar.contacts.list({}), ['contact.', 'transfer.', 'payout.'])
 
@@ -77,6 +80,14 @@ export const latestActivity = resource(
 export const statementById = resourceById((period) => bursar.statements.get({ period }))
 
 export const agentById = resourceById((id) => bursar.agents.keys.get({ id }), spends)
+/** Never loads. */
+const noAgent = resource(() => new Promise<Agent>(() => {}), [])
+
+/** The agent of an approval; a person's own payment has none. */
+export function findAgent(agentId: string | null) {
+  return agentId === null ? noAgent : agentById(agentId)
+}
+
 /** An agent with all keys below it. */
 export const treeById = resourceById((id) => bursar.agents.keys.tree({ id }), spends)
 export const usageById = resourceById((id) => bursar.agents.keys.usage({ id }), spends)

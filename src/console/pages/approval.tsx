@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Link, useParams } from 'wouter-preact'
 import type { Approval, Decision } from '../../client/operations.ts'
-import { useAgentName } from '../components/approval.tsx'
+import { describeAgreement, useAskerName, useObstacle } from '../components/approval.tsx'
 import { Burn } from '../components/burn.tsx'
 import { FirstTime, FullAddress } from '../components/call.tsx'
 import { ActionButton, Dialog, DialogButtons, Field } from '../components/controls.tsx'
@@ -19,7 +19,15 @@ import { waiting } from '../components/shell.tsx'
 import { useNow } from '../components/use-now.ts'
 import { deployment } from '../data/account.ts'
 import { bursar, withProof } from '../data/gateway.ts'
-import { agentById, approvalById, approvals, decisionsById, findDecision, recipients } from '../data/money.ts'
+import {
+  agentById,
+  approvalById,
+  approvals,
+  decisionsById,
+  findAgent,
+  findDecision,
+  recipients,
+} from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { type CallFacts, describeCall, listMembers, phraseCall, writeCallSentence } from '../words/calls.ts'
 import { addDecimals, compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
@@ -75,6 +83,7 @@ function Request({ approval }: { readonly approval: Approval }) {
       void approvals.reload()
       void approvalById(approval.approvalId).reload()
     }
+    if (approval.agentId === null) return
     void agentById(approval.agentId).reload()
     void decisionsById(approval.agentId).reload()
   }
@@ -104,15 +113,17 @@ function Asking({
   const { agentId, operation, input, reason, violations, expiresAt } = approval
   const decision = loadedValue(useResource(findDecision(approval.decisionId)))
   const facts = withDecided(describeCall(operation, input), decision)
-  const name = useAgentName(agentId)
+  const name = useAskerName(approval)
+  const agreement = describeAgreement(approval)
+  const obstacle = useObstacle(approval)
   return (
     <>
       <section class="panel">
         <div class="panel__body ask">
           <div class="row row--wide">
             <span class="row trim">
-              <AgentGlyph id={agentId} name={name} size="sm" />
-              <Link class="trim" href={`/agents/${agentId}`}>
+              <AgentGlyph id={agentId ?? approval.personId ?? ''} name={name} size="sm" />
+              <Link class="trim" href={agentId === null ? '/people' : `/agents/${agentId}`}>
                 <Untrusted>{name}</Untrusted>
               </Link>
             </span>
@@ -137,6 +148,18 @@ function Asking({
               </div>
             </div>
           )}
+          {(agreement !== null || obstacle !== null) && (
+            <Banner icon="people">
+              <div id="agreement">
+                {agreement !== null && (
+                  <p class="strong">
+                    <Untrusted>{agreement}</Untrusted>
+                  </p>
+                )}
+                {obstacle !== null && <p>{obstacle}</p>}
+              </div>
+            </Banner>
+          )}
           <LeftOfBudget agentId={agentId} usd={decision?.usd ?? null} />
           <UsesUp approval={approval} />
           <PolicyChanges approval={approval} />
@@ -151,6 +174,7 @@ function Asking({
               icon="check"
               run={() => answer('approve')}
               busy="Approving"
+              disabled={obstacle !== null}
             >
               Approve
             </ActionButton>
@@ -165,7 +189,9 @@ function Asking({
           ? 'The purchase was declined. Approving lets it be tried again once, within 15 minutes, for at most this amount.'
           : approval.decisionId === null
             ? 'Approving makes this change, as shown, in your name.'
-            : 'Approving runs this call once, as shown. With anything changed it asks again.'}
+            : agentId === null
+              ? 'Once enough have agreed, the person makes the payment themselves, exactly as shown.'
+              : 'Approving runs this call once, as shown. With anything changed it asks again.'}
       </p>
       {isRejecting && (
         <RejectDialog
@@ -280,8 +306,8 @@ function Payee({
 }
 
 /** Remaining budget of the day, now and after this call. */
-function LeftOfBudget({ agentId, usd }: { readonly agentId: string; readonly usd: string | null }) {
-  const usage = loadedValue(useResource(agentById(agentId)))?.usage
+function LeftOfBudget({ agentId, usd }: { readonly agentId: string | null; readonly usd: string | null }) {
+  const usage = loadedValue(useResource(findAgent(agentId)))?.usage
   if (usage?.remaining == null || usd === null) return null
   const { remaining, used } = usage
   const limit = addDecimals(used, remaining)
@@ -332,7 +358,7 @@ function UsesUp({ approval: { usesUp = [] } }: { readonly approval: Approval }) 
 
 /** Members of the policy that an agent asks for, where they differ from those that it has. */
 function PolicyChanges({ approval: { agentId, operation, input } }: { readonly approval: Approval }) {
-  const policy = loadedValue(useResource(agentById(agentId)))?.policy
+  const policy = loadedValue(useResource(findAgent(agentId)))?.policy
   if (operation !== 'agents.policy' || policy === undefined) return null
   const mapValues = (members: Readonly<Record<string, unknown>>) =>
     new Map(listMembers(operation, members, '').map(({ label, value }) => [label, value]))
@@ -358,7 +384,7 @@ function PolicyChanges({ approval: { agentId, operation, input } }: { readonly a
 /** Why it asks, and every member of the call. */
 function Details({ approval }: { readonly approval: Approval }) {
   const { operation, input, violations, createdAt, decisionId, agentId } = approval
-  const policy = loadedValue(useResource(agentById(agentId)))?.policy ?? null
+  const policy = loadedValue(useResource(findAgent(agentId)))?.policy ?? null
   const decision = loadedValue(useResource(findDecision(decisionId)))
   return (
     <details class="fold" open={decisionId === null}>
@@ -557,7 +583,7 @@ const RUNNING_POLL_MS = 2_000
 function Outcome({ approval, isOwnAnswer }: { readonly approval: Approval; readonly isOwnAnswer: boolean }) {
   const heading = useRef<HTMLHeadingElement>(null)
   const facts = describeCall(approval.operation, approval.input)
-  const name = useAgentName(approval.agentId)
+  const name = useAskerName(approval)
   const isRunning = approval.status === 'approved' && approval.answer === null && approval.problem === null
   const now = useNow(isRunning)
   const { title, words, icon, isGood } = describeEnding(approval, facts, name, now)
@@ -593,8 +619,8 @@ function Outcome({ approval, isOwnAnswer }: { readonly approval: Approval; reado
         <Details approval={approval} />
         <div class="row row--wrap">
           {approval.status === 'rejected' ? (
-            <Link class="btn grow" href={`/agents/${agentId}`}>
-              See the agent
+            <Link class="btn grow" href={agentId === null ? '/people' : `/agents/${agentId}`}>
+              {agentId === null ? 'See the people' : 'See the agent'}
             </Link>
           ) : (
             <Link class="btn grow" href="/activity">
@@ -612,7 +638,7 @@ function Outcome({ approval, isOwnAnswer }: { readonly approval: Approval; reado
 
 function OutcomeFacts({ approval, facts }: { readonly approval: Approval; readonly facts: CallFacts }) {
   const { answer, decidedAt, status, agentId } = approval
-  const usage = loadedValue(useResource(agentById(agentId)))?.usage
+  const usage = loadedValue(useResource(findAgent(agentId)))?.usage
   const ran = readText(answer, 'decisionId') ?? approval.decisionId
   const decision = loadedValue(useResource(findDecision(ran)))
   const usedAt = readText(answer, 'usedAt')

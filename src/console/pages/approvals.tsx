@@ -3,16 +3,16 @@ import { useEffect, useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import type { Approval } from '../../client/operations.ts'
 import { Amount } from '../components/amount.tsx'
-import { RequestMarks, useAgentName } from '../components/approval.tsx'
+import { describeAgreement, RequestMarks, useAskerName } from '../components/approval.tsx'
 import { CallLine } from '../components/call.tsx'
 import { ActionButton } from '../components/controls.tsx'
 import type { IconName } from '../components/icon.tsx'
-import { AgentGlyph, IconGlyph } from '../components/marks.tsx'
+import { AgentGlyph, Chip, IconGlyph } from '../components/marks.tsx'
 import { Banner, Empty, Failed, SkeletonRows, toast } from '../components/messages.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
 import { Untrusted } from '../components/quote.tsx'
 import { useNow } from '../components/use-now.ts'
-import { agentById, approvals } from '../data/money.ts'
+import { approvals, findAgent } from '../data/money.ts'
 import { readPushState, switchPushOn } from '../data/push.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { describeCall, phraseCall } from '../words/calls.ts'
@@ -123,13 +123,14 @@ function OpenRequest({
 }) {
   const { agentId, approvalId, operation, input, expiresAt } = approval
   const facts = describeCall(operation, input)
-  const name = useAgentName(agentId)
-  const usage = loadedValue(useResource(agentById(agentId)))?.usage
+  const name = useAskerName(approval)
+  const usage = loadedValue(useResource(findAgent(agentId)))?.usage
+  const agreement = describeAgreement(approval)
   return (
     <li class="panel">
       <div class="panel__body stack">
         <div class="row">
-          <AgentGlyph id={agentId} name={name} size="sm" />
+          <AgentGlyph id={agentId ?? approval.personId ?? ''} name={name} size="sm" />
           <span class="trim grow">
             <Untrusted>{name}</Untrusted>
           </span>
@@ -141,6 +142,11 @@ function OpenRequest({
         <div class="row row--wide row--wrap">
           <span class="row row--wrap">
             <RequestMarks approval={approval} />
+            {agreement !== null && (
+              <Chip kind="plain" icon="people">
+                <Untrusted>{agreement}</Untrusted>
+              </Chip>
+            )}
             {usage?.remaining != null && (
               <span class="small faint num">{formatUsd(usage.remaining)} left today</span>
             )}
@@ -180,9 +186,9 @@ function describeEnd(approval: Approval): {
 }
 
 function DecidedRow({ approval }: { readonly approval: Approval }) {
-  const { approvalId, agentId, operation, input, decidedAt, expiresAt } = approval
+  const { approvalId, operation, input, decidedAt, expiresAt } = approval
   const facts = describeCall(operation, input)
-  const name = useAgentName(agentId)
+  const name = useAskerName(approval)
   const { icon, kind, words } = describeEnd(approval)
   const isPaid = approval.status === 'approved' && approval.problem === null
   return (

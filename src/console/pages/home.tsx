@@ -314,12 +314,12 @@ function WaitingPanel() {
 function WaitingItem({ approval, isFirst }: { readonly approval: Approval; readonly isFirst: boolean }) {
   const facts = describeCall(approval.operation, approval.input)
   const agent = loadedValue(agents.state.value)?.keys.find(({ agentId }) => agentId === approval.agentId)
-  const name = shortText(agent?.name ?? 'An agent')
+  const name = shortText(agent?.name ?? (approval.agentId === null ? 'A person' : 'An agent'))
   const phrase = phraseCall(facts, formatDecimal)
   return (
     <li class="panel__body stack">
       <div class="row">
-        <AgentGlyph id={approval.agentId} name={name} size="sm" />
+        <AgentGlyph id={approval.agentId ?? approval.personId ?? ''} name={name} size="sm" />
         <span class="trim small grow">
           <Untrusted>{name}</Untrusted>
         </span>

@@ -42,6 +42,7 @@ export type IdPrefix =
   | 'sch'
   | 'ntf'
   | 'con'
+  | 'inv'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

@@ -12,6 +12,8 @@ export interface Account {
   readonly createdAt: Date
   /** Proof that a command made it the administrator of production; see `findRole`. */
   readonly founderMac?: string | null
+  /** How many people must agree to its payments, by amount; absent or empty: nobody is asked by it. */
+  readonly quorums?: readonly { readonly above: string; readonly count: number }[]
 }
 
 export interface Session {
@@ -28,6 +30,19 @@ export interface Session {
   readonly tokenExpiresAt: Date
   /** Final expiry; renewals of the token cannot extend it. */
   readonly expiresAt: Date
+}
+
+/** What a person may do in an account, from least to most: each may do what those before it may. */
+export const memberRoles = ['accountant', 'viewer', 'approver', 'owner'] as const
+
+/**
+ * `accountant` reads money and statements, `viewer` reads everything, `approver` decides on approvals too, `owner` does everything.
+ */
+export type MemberRole = (typeof memberRoles)[number]
+
+/** True if a role includes another one. */
+export function includesRole(role: MemberRole, least: MemberRole): boolean {
+  return memberRoles.indexOf(role) >= memberRoles.indexOf(least)
 }
 
 /** A key that acts for an account: an agent's, a developer's or an OAuth grant's. */
@@ -92,10 +107,24 @@ export interface SignatureNonce {
   readonly expiresAt: Date
 }
 
+/**
+ * The person of a session. They keep their own account as their identity, with their factors and sessions, whichever account
+ * they act for. @property id id of that account. @property role what they may do in the account that they act for.
+ */
+export interface Person extends Pick<Account, 'id' | 'status'> {
+  readonly role: MemberRole
+}
+
 /** `session` is a person, `key` acts for its owner, `public` is unauthenticated. */
 export type Principal =
   | { readonly kind: 'public' }
-  | { readonly kind: 'session'; readonly account: Account; readonly session: Session }
+  | {
+      readonly kind: 'session'
+      /** The account that the person acts for. Its name, second factor, and its role here are the person's. */
+      readonly account: Account
+      readonly person: Person
+      readonly session: Session
+    }
   | {
       readonly kind: 'key'
       readonly account: Account

@@ -107,6 +107,11 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
     example: 'This operation requires the scope wallets:transfer.',
     members: { scopes: ['wallets:transfer'] },
   },
+  insufficient_role: entry(
+    'The account has several people, and this is more than the role of the one who is signed in allows: an accountant reads money and statements, a viewer reads everything, an approver decides on approvals too, an owner does everything.',
+    'Ask an owner of the account to do it, or to change the role: GET /api/people lists them.',
+    'This requires an owner of the account, and you are a viewer.',
+  ),
   policy_denied: {
     meaning:
       'The spend policy of the key, or the owner’s cap, denies this spend. No money moved, and no budget was used.',

@@ -19,6 +19,7 @@ export const failures = {
   delegation_invalid: { status: 401, title: 'The delegation does not verify', retry: false },
   step_up_required: { status: 401, title: 'A recent second factor is required', retry: false },
   insufficient_scope: { status: 403, title: 'Insufficient scope', retry: false },
+  insufficient_role: { status: 403, title: 'Insufficient role', retry: false },
   policy_denied: { status: 403, title: 'The spend policy denies this', retry: false },
   approval_required: { status: 403, title: 'The owner must approve this', retry: true },
   approval_rejected: { status: 403, title: 'The owner said no', retry: false },

@@ -15,7 +15,9 @@ export const DEFAULT_TTL_SECONDS = 86_400
 export interface PendingDecision {
   readonly operation: string
   readonly call: Pick<Call, 'input' | 'raw' | 'isWhole'>
-  readonly key: { readonly id: string }
+  /** Key that asks; null: the person of `askerId`. */
+  readonly key: { readonly id: string } | null
+  readonly askerId?: string
   readonly accountId: string
   /** Null for a call that spends nothing. */
   readonly decisionId: string | null
@@ -30,10 +32,19 @@ export interface PendingDecision {
  * too many are open.
  */
 export async function awaitApproval(context: Context, waiting: PendingDecision): Promise<Failure> {
-  const { operation, call, key, accountId, decisionId, ttlSeconds = DEFAULT_TTL_SECONDS } = waiting
+  const {
+    operation,
+    call,
+    key,
+    askerId = null,
+    accountId,
+    decisionId,
+    ttlSeconds = DEFAULT_TTL_SECONDS,
+  } = waiting
   const approval = await requestApproval(context, {
     accountId,
-    keyId: key.id,
+    keyId: key?.id ?? null,
+    askerId,
     decisionId,
     operation,
     input: writeJson(call.raw),
@@ -51,7 +62,10 @@ export async function awaitApproval(context: Context, waiting: PendingDecision):
   if (approval === undefined) return tooManyOpen()
   if (approval.problem !== null) return toFailure(approval.problem)
   if (approval.status === 'rejected') return buildOwnerRejection(approval, waiting.what)
-  const texts = approval.awaitsCaller ? { ...statusTexts, ...callersTexts } : statusTexts
+  const texts = {
+    ...statusTexts,
+    ...(approval.askerId !== null ? othersTexts : approval.awaitsCaller ? callersTexts : {}),
+  }
   const { detail, hint, reason } = texts[approval.status](waiting.what)
   return new Failure('approval_required', detail, {
     ...(decisionId === null ? {} : { decisionId }),
@@ -126,6 +140,25 @@ const statusTexts: Readonly<Record<Exclude<Approval['status'], 'rejected'>, (wha
   }),
   expired: (what) => ({
     detail: `The owner did not approve ${withinSentence(what)} in time.`,
+    hint: 'Send the call again with a new idempotency key.',
+    reason: 'expired',
+  }),
+}
+
+/** Of a person's own payment. */
+const othersTexts: Pick<typeof statusTexts, 'pending' | 'approved' | 'expired'> = {
+  pending: (what) => ({
+    detail: `${what} requires the agreement of other people of the account. No money is held yet.`,
+    hint: 'They agree at approvalUrl. Once they have, make this call again yourself with the same idempotency key, and a new signature where it is signed.',
+    reason: 'quorum',
+  }),
+  approved: (what) => ({
+    detail: `${what} was agreed to and awaits its call.`,
+    hint: 'Make the call again with the same idempotency key.',
+    reason: 'awaits_caller',
+  }),
+  expired: (what) => ({
+    detail: `The others did not agree to ${withinSentence(what)} in time.`,
     hint: 'Send the call again with a new idempotency key.',
     reason: 'expired',
   }),

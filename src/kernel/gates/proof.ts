@@ -24,7 +24,7 @@ export async function requireProof(
     requireStepUp(context)
     return false
   }
-  if (!hasSignature(raw)) throw buildUnsignedFailure()
+  if (!hasSignature(raw)) throw buildUnsignedFailure(principal.person.id !== principal.account.id)
   return true
 }
 
@@ -37,12 +37,15 @@ function hasSignature(raw: unknown): boolean {
   return typeof raw === 'object' && raw !== null && 'signature' in raw && raw.signature !== undefined
 }
 
-function buildUnsignedFailure(): Failure {
+/** @param isOther the person is not the one whose passkeys sign for the account. */
+function buildUnsignedFailure(isOther = false): Failure {
   return new Failure(
     'signature_rejected',
     'This payment is not signed by a signer of the account. Nothing was reserved or sent.',
     {
-      hint: 'Ask for its intent (the same path with /intent), and sign "challenge" with a passkey or "typedData" with a registered EVM key.',
+      hint: isOther
+        ? 'The wallet is guarded by the passkey or key of another owner (GET /api/wallets/signers): they pay, an agent pays under a policy, or you sign "typedData" of the intent with an EVM key that is registered there.'
+        : 'Ask for its intent (the same path with /intent), and sign "challenge" with a passkey or "typedData" with a registered EVM key.',
     },
   )
 }

@@ -1,12 +1,12 @@
-/** Requires the caller's role and scopes for a tool. */
+/** Requires the role of a person, or the scopes of a key, for a tool. */
 
-import type { Principal } from '../../core/base/principal.ts'
+import { includesRole, type MemberRole, type Principal } from '../../core/base/principal.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Tool } from '../tool.ts'
 
-/** @throws Failure `unauthenticated`, `insufficient_scope`. */
+/** @throws Failure `unauthenticated`, `insufficient_scope`, `insufficient_role`. */
 export function requireScope(
-  tool: Pick<Tool, 'name' | 'who' | 'scopes' | 'orScopes'>,
+  tool: Pick<Tool, 'name' | 'who' | 'scopes' | 'orScopes' | 'role'>,
   principal: Principal,
 ): void {
   if (tool.who === 'public') return
@@ -23,6 +23,8 @@ export function requireScope(
         scopes: [],
         hint: 'Ask an administrator of this deployment; `bursar admin grant` makes one.',
       })
+    // Administrators act for the deployment, whatever they are in an account.
+    if (tool.who !== 'admin') requireRole(principal, tool.role)
     return
   }
   if (!isForKeys)
@@ -40,6 +42,20 @@ export function requireScope(
       scopes: tool.scopes,
       hint: 'Tell the owner: only the owner can grant the scopes in "scopes".',
     })
+}
+
+/** @throws Failure `insufficient_role`. */
+export function requireRole(
+  { person }: Pick<Extract<Principal, { kind: 'session' }>, 'person'>,
+  least: MemberRole,
+): void {
+  if (includesRole(person.role, least)) return
+  const article = { accountant: 'an', viewer: 'a', approver: 'an', owner: 'an' } as const
+  throw new Failure(
+    'insufficient_role',
+    `This requires ${article[least]} ${least} of the account, and you are ${article[person.role]} ${person.role}.`,
+    { hint: 'Ask an owner of the account to do it, or to change your role (GET /api/people lists them).' },
+  )
 }
 
 /**

@@ -7,16 +7,18 @@ import { screeningBehind } from '../../../policies/aml/screening.ts'
 import { buildViolation } from '../../../policies/decision.ts'
 import type { Policy } from '../../../policies/policy.ts'
 import { findAskedApproval, findResumeApproval } from '../../books/approvals/approvals.ts'
+import { requireOthers } from '../../books/approvals/quorum.ts'
 import { buildSpendRequest, judge, policyFacts } from '../../books/spending/build-spend-request.ts'
 import type { SpendVerdict } from '../../books/spending/reserve.ts'
 import type { SpendRequest } from '../../books/spending/spend-request.ts'
 import type { Json } from '../../core/base/json.ts'
+import type { AccountPrincipal } from '../../core/base/principal.ts'
 import { Failure, type FailureCode, type Violation } from '../../core/failures/failure.ts'
 import { idempotencyKeyReused } from '../../core/failures/idempotency-failures.ts'
 import { toDecimal } from '../../core/money/money.ts'
 import { valueInUsd } from '../../providers/rates/port.ts'
 import { type Context, requireCaller } from '../context.ts'
-import { hashSpendCall, idempotencyOwner } from '../fingerprint.ts'
+import { hashSpendCall, idempotencyOwner, withoutProof } from '../fingerprint.ts'
 import { resolveAncestors, resolvePolicy } from '../resolve-payee.ts'
 import type { Call, SpendPlan, Tool } from '../tool.ts'
 import { approvalUrl, awaitApproval, buildOwnerRejection } from './approval.ts'
@@ -42,7 +44,7 @@ export type SpendGate =
  * `idempotency_key_reused`, `conflict`, and failures of the tool's `spend`.
  */
 export async function reserve(
-  tool: Pick<Tool, 'name'>,
+  tool: Pick<Tool, 'name' | 'proof'>,
   call: Call,
   context: Context,
   { mustBeSigned }: { mustBeSigned: boolean },
@@ -60,7 +62,7 @@ export async function reserve(
       : {
           principal: idempotencyOwner(caller),
           key: context.idempotencyKey,
-          fingerprint: hashSpendCall(context, tool.name, call.input),
+          fingerprint: hashSpendCall(context, tool.name, withoutProof(tool, context, call.input)),
         }
   const request = await buildRequest(tool.name, { spending, idempotency, context })
   const decided = await context.reserve(foreseen === null ? request : { ...request, ...foreseen.judged })
@@ -69,7 +71,11 @@ export async function reserve(
   if (decided.verdict === 'deny' && caller.kind === 'key')
     await refuseStopped(context, caller.key.id, decided)
   if (decided.verdict !== 'approval_required') return toGate(decided, { spending, context })
-  if (caller.kind !== 'key') throw new Error('only keys require approvals')
+  if (caller.kind === 'session')
+    throw await awaitOthers(context, {
+      ...{ tool, call, caller, decided, what: describeSpend(spending) },
+      usdMicros: request.usdMicros,
+    })
   throw await awaitApproval(context, {
     operation: tool.name,
     call,
@@ -80,6 +86,57 @@ export async function reserve(
     ttlSeconds: parsePolicy(caller.key)?.approval?.ttlSec,
     what: foreseen === null ? describeSpend(spending) : 'This spend',
   })
+}
+
+/** A person's own payment asks the others, and is made again by the person once they have agreed. */
+async function awaitOthers(
+  context: Context,
+  {
+    tool,
+    call,
+    caller: { account, person },
+    decided,
+    what,
+    usdMicros,
+  }: {
+    tool: Pick<Tool, 'name' | 'proof'>
+    call: Call
+    caller: Extract<AccountPrincipal, { kind: 'session' }>
+    decided: Extract<SpendVerdict, { verdict: 'approval_required' }>
+    what: string
+    usdMicros: bigint | null
+  },
+): Promise<Failure> {
+  const { decisionId } = decided
+  if (context.scheduledFor !== undefined)
+    return new Failure(
+      'approval_required',
+      `${what} requires the agreement of other people of the account.`,
+      {
+        decisionId,
+        reason: 'quorum',
+        isFinal: true,
+        hint: 'A schedule asks nobody above the amounts in GET /api/agents/policy: make the payment yourself.',
+      },
+    )
+  const steps = account.quorums ?? []
+  await requireOthers(context.database, { accountId: account.id, personId: person.id, steps, usdMicros })
+  const members = {
+    operation: tool.name,
+    call: {
+      input: withoutProof(tool, context, call.input),
+      raw: withoutProof(tool, context, call.raw),
+      isWhole: false,
+    },
+    key: null,
+    askerId: person.id,
+    accountId: account.id,
+    decisionId,
+    isReplayed: decided.replayed,
+    ttlSeconds: undefined,
+    what,
+  }
+  return awaitApproval(context, members)
 }
 
 function describeSpend({ money }: Pick<SpendPlan, 'money'>): string {
@@ -254,7 +311,7 @@ async function buildRequest(
     if (spending.isSponsored === true) await takeSponsorship(context, caller, context.now)
   }
   const key = caller.kind === 'key' ? caller.key : null
-  const accountId = caller.account.id
+  const { id: accountId, quorums } = caller.account
   const resolve = (policy: Policy | null) =>
     resolvePolicy(context, { accountId, policy, chain: spending.chain })
   return buildSpendRequest({
@@ -264,6 +321,7 @@ async function buildRequest(
       key,
       policy: key === null ? null : await resolve(parsePolicy(key)),
       ancestors: key === null ? [] : await resolveAncestors(parseAncestors(key), resolve),
+      quorums,
     },
     spend: spending,
     value,

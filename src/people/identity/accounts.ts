@@ -107,7 +107,7 @@ export async function createAccount(
 }
 
 /** @throws Failure `account_locked`, committed, so that the credential just presented stays consumed. */
-export function requireUnlocked(account: Account): void {
+export function requireUnlocked(account: Pick<Account, 'status'>): void {
   if (account.status === 'locked')
     throw new Failure('account_locked', 'The account is locked.', {
       isCommitted: true,

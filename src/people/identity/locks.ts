@@ -32,6 +32,65 @@ export async function lockAccountRow(
   return row?.status
 }
 
+/** {@link lockAccountRow} for a person: theirs is the lock of their membership, where they have one. */
+export async function lockPersonRow(
+  database: Connection,
+  personId: string,
+): Promise<'active' | 'locked' | undefined> {
+  const status = await lockAccountRow(database, personId)
+  const row = await database.kysely
+    .selectFrom('membership')
+    .select('locked_at')
+    .where('person_id', '=', personId)
+    .executeTakeFirst()
+  if (row === undefined) return status
+  return row.locked_at === null ? 'active' : 'locked'
+}
+
+/**
+ * Locks a person out. One who is alone in their account locks the account with it; one of several people only loses their own access.
+ * @returns true if they are locked now.
+ */
+export async function lockPerson(
+  database: Connection,
+  { personId, reason, at }: { personId: string; reason: LockReason; at: Date },
+): Promise<boolean> {
+  const row = await database.kysely
+    .updateTable('membership')
+    .set((set) => ({ locked_at: set.fn.coalesce('locked_at', set.val(at)) }))
+    .where('person_id', '=', personId)
+    .returning('person_id')
+    .executeTakeFirst()
+  return row !== undefined || lockAccount(database, { accountId: personId, reason, at })
+}
+
+/** Ends the lock and all sessions of one of several people, after their recovery. */
+export async function unlockPerson(
+  database: Connection,
+  { personId, at }: { personId: string; at: Date },
+): Promise<void> {
+  await database.kysely
+    .updateTable('membership')
+    .set({ locked_at: null })
+    .where('person_id', '=', personId)
+    .execute()
+  await database.kysely.deleteFrom('failed_factor').where('account_id', '=', personId).execute()
+  await revokeSessions(database, { accountId: personId, at })
+}
+
+/** Unlocks the account of a recovered owner and pauses its keys; the sessions of the other people go on. */
+export async function unlockShared(
+  database: Connection,
+  { accountId, at }: { accountId: string; at: Date },
+): Promise<void> {
+  await database.kysely
+    .updateTable('account')
+    .set({ status: 'active', locked_at: null, lock_reason: null })
+    .where('id', '=', accountId)
+    .execute()
+  await pauseKeys(database, { accountId, at })
+}
+
 /**
  * Locks an account. Waits for pending spend decisions; no later spend is allowed. The first reason is kept, except
  * that an administrator's lock replaces any other. @returns false if the account does not exist.
@@ -97,14 +156,19 @@ export async function unlockAccount(
     .returning('id')
     .executeTakeFirst()
   if (row === undefined) return false
+  await database.kysely
+    .updateTable('membership')
+    .set({ locked_at: null })
+    .where('person_id', '=', accountId)
+    .execute()
   await database.kysely.deleteFrom('failed_factor').where('account_id', '=', accountId).execute()
   await revokeSessions(database, { accountId, at })
   return true
 }
 
 /**
- * Counts a failed second factor of a signed-in session, and locks the account at the tenth within an hour.
- * @returns true if the account is now locked.
+ * Counts a failed second factor of a signed-in session, and locks the person at the tenth within an hour. @param accountId the
+ * person's own account. @returns true if they are now locked.
  */
 export async function recordFailedFactor(
   database: Connection,
@@ -119,7 +183,7 @@ export async function recordFailedFactor(
     .where('at', '>', new Date(at.getTime() - FAILURE_WINDOW_MS))
     .executeTakeFirstOrThrow()
   if (failures < MAX_FAILURES) return false
-  return lockAccount(database, { accountId, reason: 'second_factor', at })
+  return lockPerson(database, { personId: accountId, reason: 'second_factor', at })
 }
 
 /** Deletes failures outside the window. */

@@ -15,7 +15,8 @@ import {
   openCode,
   verifyCode,
 } from './codes/one-time-codes.ts'
-import { lockForRecovery, unlockRecovered } from './locks.ts'
+import { lockForRecovery, unlockPerson, unlockRecovered, unlockShared } from './locks.ts'
+import { findMembership, type Membership } from './members/memberships.ts'
 import type { AuthenticationResponse } from './passkeys/passkey-response.ts'
 import { countPasskeys, type RelyingParty } from './passkeys/passkeys.ts'
 import { askForReview, type RecoveryProof } from './recovery-reviews.ts'
@@ -104,6 +105,8 @@ async function recoverProven(
   { accountId, proofs, at }: { accountId: string; proofs: readonly RecoveryProof[]; at: Date },
 ): Promise<Recovery> {
   const { database } = parts
+  const member = await findMembership(database, accountId)
+  if (member !== undefined) return recoverMember(parts, { member, proofs, at })
   const lockedAt = await lockForRecovery(database, accountId)
   if (lockedAt !== null) {
     const isNew = await askForReview(parts, { accountId, proofs, lockedAt, at })
@@ -112,6 +115,31 @@ async function recoverProven(
   await unlockRecovered(database, { accountId, at })
   const account = await findAccount(database, accountId)
   if (account === undefined) throw new Error(`a proven account does not exist: ${accountId}`)
+  return { status: 'recovered', session: await signIn(parts, { account, method: 'recovery', at }) }
+}
+
+/** Recovers one of several people: their own access, and for an owner the account, whose keys an intruder may have created. */
+async function recoverMember(
+  parts: { database: Connection; newId: NewId; settings: TokenSettings & RoleSettings },
+  {
+    member: { personId, accountId, role },
+    proofs,
+    at,
+  }: { member: Membership; proofs: readonly RecoveryProof[]; at: Date },
+): Promise<Recovery> {
+  const { database } = parts
+  if (role === 'owner') {
+    const lockedAt = await lockForRecovery(database, accountId)
+    if (lockedAt !== null) {
+      const isNew = await askForReview(parts, { accountId, proofs, lockedAt, at })
+      await unlockPerson(database, { personId, at })
+      return { status: 'review', accountId, isNew }
+    }
+    await unlockShared(database, { accountId, at })
+  }
+  await unlockPerson(database, { personId, at })
+  const account = await findAccount(database, personId)
+  if (account === undefined) throw new Error(`a proven account does not exist: ${personId}`)
   return { status: 'recovered', session: await signIn(parts, { account, method: 'recovery', at }) }
 }
 

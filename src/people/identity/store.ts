@@ -1,10 +1,17 @@
 /** Reads and writes identity rows, mapped to base types. */
 import { type ExpressionBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { quorums } from '../../../policies/quorum.ts'
 import { parseAncestors } from '../../core/base/ancestors.ts'
 import type { Page } from '../../core/base/page.ts'
 import { deleteInPortions } from '../../core/base/portions.ts'
-import { type AccessKey, type Account, effectiveStatus } from '../../core/base/principal.ts'
-import type { Connection, Statement } from '../../storage/database.ts'
+import {
+  type AccessKey,
+  type Account,
+  effectiveStatus,
+  type MemberRole,
+  type Person,
+} from '../../core/base/principal.ts'
+import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import type { AccessKeyTable, Schema, SessionTable } from '../../storage/schema.ts'
 
 const accountColumns = [
@@ -16,6 +23,7 @@ const accountColumns = [
   'account.kyc_level',
   'account.created_at as account_created_at',
   'account.founder_mac',
+  'account.quorums',
 ] as const
 
 const activeMfa = (query: ExpressionBuilder<Schema, 'account'>) =>
@@ -64,6 +72,7 @@ interface AccountRow {
   kyc_level: string
   account_created_at: Date
   mfa_enrolled: SqlBool
+  quorums: unknown
 }
 
 function parseAccount(row: AccountRow, founderMac: string | null = null): Account {
@@ -77,6 +86,7 @@ function parseAccount(row: AccountRow, founderMac: string | null = null): Accoun
     mfaEnrolled: row.mfa_enrolled === true,
     createdAt: row.account_created_at,
     founderMac,
+    quorums: quorums.parse(row.quorums ?? []),
   }
 }
 
@@ -87,10 +97,13 @@ const sessionStatement: Statement = {
     select s.*
     from rows from (jsonb_to_recordset($1::jsonb) as (id text, at timestamptz)) with ordinality as q
     left join lateral (
-      select a.id as account_id, a.role, a.status as account_status, a.guest, a.display_name, a.kyc_level,
-        a.created_at as account_created_at, a.founder_mac, s.method, s.created_at, s.expires_at, s.stepped_up_at,
-        exists (select from mfa m where m.account_id = a.id and m.status = 'active') as mfa_enrolled
-      from session s join account a on a.id = s.account_id
+      select a.id as account_id, p.role, a.status as account_status, p.guest, p.display_name, a.kyc_level,
+        a.created_at as account_created_at, p.founder_mac, a.quorums, s.method, s.created_at, s.expires_at, s.stepped_up_at,
+        exists (select from mfa m where m.account_id = p.id and m.status = 'active') as mfa_enrolled,
+        p.id as person_id, coalesce(of.role, 'owner') as member_role,
+        case when of.person_id is null then p.status when of.locked_at is null then 'active' else 'locked' end as person_status
+      from session s join account p on p.id = s.account_id left join membership of on of.person_id = p.id
+        join account a on a.id = coalesce(of.account_id, p.id)
       where s.id = q.id and s.revoked_at is null and s.expires_at > q.at limit 1
     ) s on true
     order by q.ordinality`,
@@ -103,9 +116,12 @@ interface SessionRow extends Omit<AccountRow, 'mfa_enrolled'> {
   readonly created_at: Date
   readonly expires_at: Date
   readonly stepped_up_at: Date | null
+  readonly person_id: string
+  readonly person_status: Account['status']
+  readonly member_role: MemberRole
 }
 
-/** Finds a valid session with its account. */
+/** Finds a valid session with its person and the account that they act for. */
 export async function findSession(database: Connection, sessionId: string, now: Date) {
   const row = await database.gather<SessionRow | { readonly account_id: null }>(sessionStatement, {
     id: sessionId,
@@ -115,11 +131,39 @@ export async function findSession(database: Connection, sessionId: string, now: 
     ? undefined
     : {
         account: parseAccount(row, row.founder_mac),
+        person: { id: row.person_id, status: row.person_status, role: row.member_role },
         method: row.method,
         createdAt: row.created_at,
         expiresAt: row.expires_at,
         steppedUpAt: row.stepped_up_at,
       }
+}
+
+const standingStatement: Statement = {
+  name: 'identity_standing',
+  text: `
+    select a.id as account_id, p.role, a.status as account_status, p.guest, p.display_name, a.kyc_level,
+      a.created_at as account_created_at, p.founder_mac, a.quorums, p.id as person_id, coalesce(of.role, 'owner') as member_role,
+      exists (select from mfa m where m.account_id = p.id and m.status = 'active') as mfa_enrolled,
+      case when of.person_id is null then p.status when of.locked_at is null then 'active' else 'locked' end as person_status
+    from account p left join membership of on of.person_id = p.id join account a on a.id = coalesce(of.account_id, p.id)
+    where p.id = $1`,
+}
+
+/** Finds a person with the account that they act for. */
+export async function findStanding(
+  database: Connection,
+  personId: string,
+): Promise<{ readonly account: Account; readonly person: Person }> {
+  const row = await callForRow<Omit<SessionRow, 'method' | 'created_at' | 'expires_at' | 'stepped_up_at'>>(
+    database,
+    standingStatement,
+    [personId],
+  )
+  return {
+    account: parseAccount(row, row.founder_mac),
+    person: { id: row.person_id, status: row.person_status, role: row.member_role },
+  }
 }
 
 export async function findAccount(database: Connection, id: string): Promise<Account | undefined> {

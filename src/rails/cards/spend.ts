@@ -101,7 +101,8 @@ export function buildCardSpend(
   const [first = { asset: 'USD', chain: null } as const] = all
   const request = buildSpendRequest({
     operation: reserve === null ? 'cards.authorize' : 'cards.issue',
-    spender: { accountId: card.accountId, key, policy, ancestors },
+    // Its owner's own card is paid with at a counter, where nobody can wait for others.
+    spender: { accountId: card.accountId, key, policy, ancestors, quorums: key === null ? [] : card.quorums },
     spend: purchase(first),
     value: { rate: '1', usdMicros },
     idempotency: null,

@@ -5,6 +5,7 @@
  */
 import type { Selectable } from 'kysely'
 import type { CardControls } from '../../../policies/cards/controls.ts'
+import { type Quorum, quorums } from '../../../policies/quorum.ts'
 import { parseAncestors } from '../../core/base/ancestors.ts'
 import type { Page } from '../../core/base/page.ts'
 import type { Ancestor } from '../../core/base/principal.ts'
@@ -43,6 +44,8 @@ export interface CardWithPolicies extends Card {
   readonly isAccountLocked: boolean
   readonly isGuest: boolean
   readonly kycLevel: string
+  /** How many people must agree to payments of the account's keys, by amount. */
+  readonly quorums: readonly Quorum[]
   /** True if the gateway owns the wallet and can move its stablecoins. */
   readonly isWalletOurs: boolean
   /** Of a card for one purchase: the only merchant, whose null members allow any. Null: another card. */
@@ -65,6 +68,7 @@ interface HolderRow {
   readonly account_status: string
   readonly guest: boolean
   readonly kyc_level: string
+  readonly quorums: unknown
   readonly wallet_owner: string | null
   readonly key_status: 'active' | 'paused' | 'revoked' | null
   readonly key_policy: unknown
@@ -79,7 +83,7 @@ interface JudgedRow extends Selectable<CardTable>, HolderRow {
   readonly merchant: unknown
 }
 
-const holderColumns = `a.status as account_status, a.guest, a.kyc_level, w.owner->>'kind' as wallet_owner,
+const holderColumns = `a.status as account_status, a.guest, a.kyc_level, a.quorums, w.owner->>'kind' as wallet_owner,
   k.status as key_status, k.policy as key_policy, k.policy_version as key_policy_version, k.policy_hash as key_policy_hash,
   k.expires_at as key_expires_at, key_ancestors(k.path) as key_ancestors, k.task as key_task`
 
@@ -129,6 +133,7 @@ function withHolder(card: Card, row: HolderRow): CardWithPolicies {
     isAccountLocked: row.account_status !== 'active',
     isGuest: row.guest,
     kycLevel: row.kyc_level,
+    quorums: quorums.parse(row.quorums ?? []),
     isWalletOurs: row.wallet_owner === 'gateway',
     singleUse: null,
     key:

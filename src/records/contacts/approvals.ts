@@ -1,7 +1,7 @@
 /** Approvals with the contact that they pay. */
 import type { z } from 'zod'
 import { type approvalView, viewApproval } from '../../books/approvals/approval-view.ts'
-import type { Approval } from '../../books/approvals/approvals.ts'
+import { type Approval, listAgreements } from '../../books/approvals/approvals.ts'
 import { namePayees, readInputPayee } from './names.ts'
 import { isStill, namedPayee } from './payee.ts'
 import { type Keeping, listContacts } from './store.ts'
@@ -11,8 +11,16 @@ export async function viewApprovals(
   keeping: Keeping,
   accountId: string,
   approvals: readonly Approval[],
+  { isForPerson }: { isForPerson: boolean },
 ): Promise<z.input<typeof approvalView>[]> {
-  const views = approvals.map((approval) => ({ approval, view: viewApproval(approval) }))
+  const found = await listAgreements(
+    keeping.database,
+    approvals.map(({ id }) => id),
+  )
+  const views = approvals.map((approval) => {
+    const agreements = found.get(approval.id) ?? []
+    return { approval, view: viewApproval(approval, { agreements, isForPerson }) }
+  })
   const isAny = views.some(({ view }) => readInputPayee(view.input) !== null)
   const contacts = isAny ? await listContacts(keeping, accountId) : []
   const names = namePayees(contacts)
@@ -28,10 +36,12 @@ export async function viewApprovals(
 }
 
 export async function viewNamedApproval(
-  keeping: Keeping,
+  keeping: Keeping & { readonly principal: { readonly kind: string } },
   approval: Approval,
 ): Promise<z.input<typeof approvalView>> {
-  const [view] = await viewApprovals(keeping, approval.accountId, [approval])
+  const [view] = await viewApprovals(keeping, approval.accountId, [approval], {
+    isForPerson: keeping.principal.kind === 'session',
+  })
   if (view === undefined) throw new Error(`${approval.id} has no view`)
   return view
 }

@@ -447,6 +447,20 @@ const groups = [
     },
   },
   {
+    about: {
+      'person.joined': 'A person who was invited joined the account.',
+      'person.role_changed': 'A person may do more or less in the account.',
+      'person.removed': 'A person left the account, or was removed.',
+    },
+    data: z.strictObject({
+      role: z
+        .enum(['accountant', 'viewer', 'approver', 'owner'])
+        .describe('Role of the person; of a removed one the last.'),
+    }),
+    object: 'person',
+    example: { role: 'approver' },
+  },
+  {
     about: { 'kyc.updated': 'An identity verification was started, or its status changed.' },
     data: z.strictObject({
       level: z.enum(['basic', 'full']).describe('Level of the verification.'),

@@ -1,4 +1,5 @@
 /** Text of a message to a channel: what happened, in lines that no stranger's text can turn into links or mentions. */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { storedPolicy } from '../../../policies/policy.ts'
 import { formatUsd, toUsdMicros } from '../../../policies/usd.ts'
@@ -40,16 +41,17 @@ async function announceApproval(
   const row = await database.kysely
     .selectFrom('approval')
     .leftJoin('decision', 'decision.id', 'approval.decision_id')
-    .innerJoin('access_key', 'access_key.id', 'approval.key_id')
+    .leftJoin('access_key', 'access_key.id', 'approval.key_id')
+    .leftJoin('account as asker', 'asker.id', 'approval.asker_id')
     .select([
       'approval.operation',
       'approval.reason',
       'approval.expires_at as expiresAt',
       'approval.key_id as keyId',
       'decision.facts',
-      'access_key.name',
       'access_key.policy',
     ])
+    .select(sql<string>`coalesce(access_key.name, asker.display_name, '')`.as('name'))
     .where('approval.id', '=', id)
     .where('approval.account_id', '=', accountId)
     .where('approval.status', '=', 'pending')
@@ -61,9 +63,10 @@ async function announceApproval(
   const micros = BigInt(worth.parse(facts ?? {}).usdMicros ?? 0)
   const usd = spend?.usdMicros == null || spend.usdMicros === '0' ? '' : ` (${formatUsd(micros)} USD)`
   return {
-    title: 'An agent asks for your approval',
+    title:
+      row.keyId === null ? 'A payment waits for the agreement of others' : 'An agent asks for your approval',
     lines: [
-      `Agent: ${quoteText(row.name)}`,
+      `${row.keyId === null ? 'Person' : 'Agent'}: ${quoteText(row.name)}`,
       `Asks for: ${operations[operation] ?? operation}`,
       // A change spends nothing.
       ...(spend === null
@@ -71,7 +74,11 @@ async function announceApproval(
         : [
             `Amount: ${spend.amount} ${spend.asset}${usd}`,
             ...(spend.payee === null ? [] : [`To: ${quoteText(spend.payee)}`]),
-            `Left afterwards: ${(await budgetsAfter(database, { ...row, accountId, micros }, now)).join(', ')}`,
+            ...(row.keyId === null
+              ? []
+              : [
+                  `Left afterwards: ${(await budgetsAfter(database, { ...row, keyId: row.keyId, accountId, micros }, now)).join(', ')}`,
+                ]),
           ]),
       ...(reason === null ? [] : [`Its reason, in its own words: ${quoteText(reason)}`]),
       `Expires: ${expiresAt.toISOString()}`,

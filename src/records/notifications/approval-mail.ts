@@ -70,7 +70,8 @@ export async function writeApprovalMail(
   const open = await database.kysely
     .selectFrom('approval')
     .leftJoin('decision', 'decision.id', 'approval.decision_id')
-    .innerJoin('access_key', 'access_key.id', 'approval.key_id')
+    .leftJoin('access_key', 'access_key.id', 'approval.key_id')
+    .leftJoin('account as asker', 'asker.id', 'approval.asker_id')
     .select([
       'approval.id',
       'approval.operation',
@@ -78,9 +79,9 @@ export async function writeApprovalMail(
       'approval.expires_at as expiresAt',
       'approval.key_id as keyId',
       'decision.facts',
-      'access_key.name',
       'access_key.policy',
     ])
+    .select(sql<string>`coalesce(access_key.name, asker.display_name, '')`.as('name'))
     .select(sql<bigint>`count(*) over ()`.as('total'))
     .where('approval.account_id', '=', accountId)
     .where('approval.status', '=', 'pending')
@@ -95,14 +96,19 @@ export async function writeApprovalMail(
   const shared = await sharedBudgetLeft(database, accountId, now)
   const budgets = new Map<string, string>()
   for (const { keyId, policy } of open)
-    if (!budgets.has(keyId)) budgets.set(keyId, await budgetLeft(database, { keyId, policy }, now))
+    if (keyId !== null && !budgets.has(keyId))
+      budgets.set(keyId, await budgetLeft(database, { keyId, policy }, now))
   const total = Number(first.total)
   const described = open.map((approval) =>
-    describeApproval({ ...approval, budget: [budgets.get(approval.keyId), ...shared].join(', ') }),
+    describeApproval({
+      ...approval,
+      budget: approval.keyId === null ? null : [budgets.get(approval.keyId), ...shared].join(', '),
+    }),
   )
   if (total === 1)
     return {
-      subject: 'An agent asks for your approval',
+      subject:
+        first.keyId === null ? 'A payment waits for your agreement' : 'An agent asks for your approval',
       text: `${described.join('')}\n\nApprove or reject it: ${buildPageUrl(first.id)}\n`,
     }
   const more = total > open.length ? `\n\n… and ${total - open.length} more.` : ''
@@ -116,13 +122,14 @@ function describeApproval(approval: {
   readonly name: string
   readonly operation: string
   readonly facts: unknown
-  readonly budget: string
+  /** Null for a person, who has none. */
+  readonly budget: string | null
   readonly reason: string | null
   readonly expiresAt: Date
 }): string {
   const { name, operation, budget, reason, expiresAt } = approval
   return [
-    `Agent “${quoteText(name)}” asks for your approval: ${operations[operation] ?? operation}.`,
+    `${budget === null ? '' : 'Agent '}“${quoteText(name)}” asks for your approval: ${operations[operation] ?? operation}.`,
     // A change spends nothing.
     ...(approval.facts === null ? [] : describeSpend(operation, approval.facts, budget)),
     ...(reason === null ? [] : [`The agent’s reason, in its own words: “${quoteText(reason)}”`]),
@@ -130,14 +137,14 @@ function describeApproval(approval: {
   ].join('\n')
 }
 
-function describeSpend(operation: string, stored: unknown, budget: string): string[] {
+function describeSpend(operation: string, stored: unknown, budget: string | null): string[] {
   const { asset, amount, usdMicros, payee } = readFacts(operation, stored)
   // Valued at zero only before the terms of a seller are known.
   const usd = usdMicros == null || usdMicros === '0' ? '' : ` (${formatUsd(BigInt(usdMicros))} USD)`
   return [
     `Amount: ${amount} ${asset}${usd}`,
     ...(payee === null ? [] : [`To: ${quoteText(payee)}`]),
-    `Budget left: ${budget}`,
+    ...(budget === null ? [] : [`Budget left: ${budget}`]),
   ]
 }
 

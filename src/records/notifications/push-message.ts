@@ -1,4 +1,5 @@
 /** Text of a push message: plain words without secrets, and the page that says more. */
+import { sql } from 'kysely'
 import type { Connection } from '../../storage/database.ts'
 import { summarizeApproval } from './approval-mail.ts'
 import { describeEvent } from './event-mail.ts'
@@ -39,15 +40,17 @@ export async function writePush(
   const row = await database.kysely
     .selectFrom('approval')
     .leftJoin('decision', 'decision.id', 'approval.decision_id')
-    .innerJoin('access_key', 'access_key.id', 'approval.key_id')
-    .select(['approval.operation', 'decision.facts', 'access_key.name'])
+    .leftJoin('access_key', 'access_key.id', 'approval.key_id')
+    .leftJoin('account as asker', 'asker.id', 'approval.asker_id')
+    .select(['approval.operation', 'decision.facts', 'approval.key_id as keyId'])
+    .select(sql<string>`coalesce(access_key.name, asker.display_name, '')`.as('name'))
     .where('approval.id', '=', event.object_id)
     .where('approval.status', '=', 'pending')
     .where('approval.expires_at', '>', now)
     .executeTakeFirst()
   if (row === undefined) return null
   return {
-    title: 'An agent asks for your approval',
+    title: row.keyId === null ? 'A payment waits for your agreement' : 'An agent asks for your approval',
     body: summarizeApproval(row).slice(0, MAX_BODY_LENGTH),
     url: `/approvals/${event.object_id}`,
   }

@@ -3,7 +3,7 @@
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 import { accepts } from 'hono/accepts'
-import type { AccountPrincipal, Principal } from '../../core/base/principal.ts'
+import { type AccountPrincipal, includesRole, type Principal } from '../../core/base/principal.ts'
 import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { requireCaller, type Services } from '../../kernel/context.ts'
@@ -149,12 +149,13 @@ function formatBlock(event: EventView): string {
 async function isStillAllowed(
   { database, clock }: Pick<Services, 'database' | 'clock'>,
   principal: AccountPrincipal,
-  { scopes }: Pick<Tool, 'scopes'>,
+  { scopes, role }: Pick<Tool, 'scopes' | 'role'>,
 ): Promise<boolean> {
   const now = clock()
   if (principal.kind === 'session') {
-    const session = await findSession(database, principal.session.id, now)
-    return session?.account.status === 'active'
+    const found = await findSession(database, principal.session.id, now)
+    if (found?.account.status !== 'active' || found.person.status !== 'active') return false
+    return found.account.id === principal.account.id && includesRole(found.person.role, role)
   }
   const found = await findKey(database, { id: principal.key.id })
   if (found === undefined) return false

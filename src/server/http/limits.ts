@@ -76,8 +76,8 @@ export async function limitCaller(services: Services, c: HttpContext): Promise<v
 
 function callerWindows(principal: Principal): RateWindow[] {
   if (principal.kind === 'public') return []
+  if (principal.kind === 'session') return [{ rateClass: 'account', client: principal.person.id }]
   const { account } = principal
-  if (principal.kind === 'session') return [{ rateClass: 'account', client: account.id }]
   return [
     { rateClass: 'key', client: principal.key.id },
     { rateClass: 'account', client: `${account.id} keys` },

@@ -220,7 +220,8 @@ function requireText(name: string, value: string): void {
 
 const tokenHolder = z.looseObject({ sessionToken: z.string() })
 const issuedSession = tokenHolder.extend({
-  account: z.looseObject({ id: z.string(), guest: z.boolean() }),
+  account: z.looseObject({ guest: z.boolean() }),
+  personId: z.string(),
   expiresAt: z.iso.datetime(),
 })
 
@@ -257,10 +258,10 @@ function withoutToken({ sessionToken: _, ...rest }: Record<string, unknown>): Re
 async function openCookies(
   { settings }: Services,
   c: HttpContext,
-  { account, sessionToken, expiresAt }: z.output<typeof issuedSession>,
+  { account, personId, sessionToken, expiresAt }: z.output<typeof issuedSession>,
 ): Promise<void> {
   const session = { sessionToken, expiresAt: new Date(expiresAt) }
   await setSessionCookies(settings, c, { account, session })
   // Guests are opened without limit, and have no address.
-  if (!account.guest) c.header('Set-Cookie', browserCookie(settings, c, account.id), { append: true })
+  if (!account.guest) c.header('Set-Cookie', browserCookie(settings, c, personId), { append: true })
 }

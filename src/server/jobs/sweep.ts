@@ -9,6 +9,7 @@ import { sweepChallenges } from '../../people/identity/challenges.ts'
 import { sweepDeviceSignIns } from '../../people/identity/devices/device-sign-ins.ts'
 import { sweepRegistrations } from '../../people/identity/keys/registrations.ts'
 import { sweepFailedFactors } from '../../people/identity/locks.ts'
+import { sweepInvitations } from '../../people/identity/members/invitations.ts'
 import { sweepNonces } from '../../people/identity/store.ts'
 import { sweepMcpSessions } from '../../people/mcp-sessions/sessions.ts'
 import { sweepPayoutQuotes } from '../../rails/banking/payout-quote.ts'
@@ -37,6 +38,7 @@ export async function sweep({
   const now = clock()
   await sweepNonces(database, now)
   await sweepChallenges(database, now)
+  await sweepInvitations(database, now)
   await sweepRegistrations(database, now)
   await sweepDeviceSignIns(database, now)
   await sweepFailedFactors(database, now)

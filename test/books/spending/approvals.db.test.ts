@@ -59,6 +59,8 @@ onBothEngines('the approvals of an account', (database) => {
     expect(approval).toEqual({
       id: approval.id,
       ...scene,
+      askerId: null,
+      needed: 1,
       decisionId,
       operation: 'wallets.transfer',
       input: '{"amount":"1.50"}',
@@ -298,6 +300,9 @@ onBothEngines('the approvals of an account', (database) => {
       violations: [],
       note: null,
       decidedAt: null,
+      personId: null,
+      needed: 1,
+      agreed: 0,
     }
     expect(approvalView.parse(viewApproval(approval))).toEqual(view)
     await decide(scene, approval.id, 'approved')

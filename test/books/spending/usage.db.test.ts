@@ -156,12 +156,15 @@ onBothEngines('what was used', (database) => {
     const free = { maxMicros: null, usedMicros: 7n, resetsAt }
     const show = (maxMicros: bigint | null, usedMicros: bigint) =>
       ownerCapView.parse(
-        viewOwnerCap({
-          day: { maxMicros, usedMicros, resetsAt },
-          week: { ...free, maxMicros: 9n },
-          month: free,
-          refundsRefill: true,
-        }),
+        viewOwnerCap(
+          {
+            day: { maxMicros, usedMicros, resetsAt },
+            week: { ...free, maxMicros: 9n },
+            month: free,
+            refundsRefill: true,
+          },
+          [],
+        ),
       )
     const end = { resetsAt: '2026-11-21T00:00:00.000Z' }
     expect(show(5_000_000n, 3_500_000n)).toEqual({
@@ -169,6 +172,7 @@ onBothEngines('what was used', (database) => {
       weeklyBudget: { max: '0.000009' },
       monthlyBudget: null,
       refundsRefill: true,
+      approvals: [],
       used: '3.5',
       remaining: '1.5',
       ...end,

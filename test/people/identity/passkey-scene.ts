@@ -17,6 +17,8 @@ export const challenge = z.strictObject({
 
 export const session = z.strictObject({
   account: z.looseObject({ id: z.string(), displayName: z.string(), guest: z.boolean() }),
+  personId: z.string(),
+  role: z.literal('owner'),
   sessionToken: z.string(),
   expiresAt: z.string(),
 })

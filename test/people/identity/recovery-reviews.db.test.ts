@@ -73,7 +73,8 @@ onBothEngines('a recovery from an administrator’s lock', (database) => {
   it('needs the passkey too where there is one, and says that it was shown', async () => {
     const { scene, mailbox, accountId, account, complete } = await lockedOut()
     const device = newAuthenticator(origin)
-    const as: Principal = { ...(await newPerson(database())), account }
+    const stranger = await newPerson(database())
+    const as: Principal = { ...stranger, account, person: { ...stranger.person, id: account.id } }
     const call = async (input: object) => (await run(webauthn, buildCall(scene.services, as), input)).body
     await database()
       .kysely.updateTable('account')

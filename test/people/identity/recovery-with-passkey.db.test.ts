@@ -24,7 +24,8 @@ onBothEngines('recovery with a passkey', (database) => {
     const mailbox = newMailbox()
     const account = await scene.person(mailbox)
     const device = newAuthenticator(origin)
-    const as: Principal = { ...(await newPerson(database())), account }
+    const stranger = await newPerson(database())
+    const as: Principal = { ...stranger, account, person: { ...stranger.person, id: account.id } }
     const call = async (input: object) => (await run(webauthn, buildCall(scene.services, as), input)).body
     const { challengeId, publicKey } = challenge.parse(await call({ action: 'register' }))
     await call({ action: 'register', challengeId, credential: device.create(publicKey) })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { lockAccount } from '../../../src/people/identity/locks.ts'
+import { lockAccount, lockPerson } from '../../../src/people/identity/locks.ts'
 import { cancelStoppedOrders } from '../../../src/rails/investing/stopped-orders.ts'
 
 export default defineTool({
@@ -26,6 +26,7 @@ export default defineTool({
     const { database, now: at } = context
     if (!(await lockAccount(database, { accountId: id, reason: 'admin', at })))
       throw new Failure('not_found', 'There is no such account.')
+    await lockPerson(database, { personId: id, reason: 'admin', at })
     context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, id))
     await recordChange(context, {
       accountId: id,

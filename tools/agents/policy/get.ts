@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readQuorums } from '../../../src/books/approvals/quorum.ts'
 import { readOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
 import { requirePerson } from '../../../src/kernel/context.ts'
@@ -24,6 +25,7 @@ export default defineTool({
         isLocked: false,
         now: context.onCalendar(context.now),
       }),
+      await readQuorums(context.database, accountId),
     )
   },
 })

@@ -1,13 +1,21 @@
 import { z } from 'zod'
 import type { BudgetPeriod } from '../../../policies/budget.ts'
 import { type Directions, looserMembers } from '../../../policies/directions.ts'
+import { isQuorumLooser, quorums } from '../../../policies/quorum.ts'
 import { formatUsd, policyAmount, toUsdMicros } from '../../../policies/usd.ts'
+import {
+  readQuorums,
+  requireEnoughPeople,
+  setQuorums,
+  sortQuorums,
+} from '../../../src/books/approvals/quorum.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
 import { requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
+import { lockPeople } from '../../../src/people/identity/members/memberships.ts'
 
 const cap = z.strictObject({ max: policyAmount.describe('USD, a decimal string or number.') }).nullable()
 
@@ -15,7 +23,7 @@ const cap = z.strictObject({ max: policyAmount.describe('USD, a decimal string o
 type Caps = Readonly<Record<BudgetPeriod, bigint | null>>
 
 const caps = z.strictObject({
-  dailyBudget: cap.describe('Cap of a UTC day; null removes it.'),
+  dailyBudget: cap.optional().describe('Cap of a UTC day; null removes it. Absent: unchanged.'),
   weeklyBudget: cap.optional().describe('Cap of an ISO week (UTC); null removes it. Absent: unchanged.'),
   monthlyBudget: cap.optional().describe('Cap of a UTC month; null removes it. Absent: unchanged.'),
   refundsRefill: z
@@ -24,6 +32,11 @@ const caps = z.strictObject({
     .describe(
       'True: money that comes back returns to the budgets that it was spent from. Default at first: true. Absent: unchanged.',
     ),
+  approvals: quorums
+    .optional()
+    .describe(
+      'How many different people must agree to a payment, by amount; [] asks nobody. Absent: unchanged.',
+    ),
 })
 
 const directions: Directions<z.output<typeof caps>> = {
@@ -31,6 +44,7 @@ const directions: Directions<z.output<typeof caps>> = {
   weeklyBudget: { max: 'higher' },
   monthlyBudget: { max: 'higher' },
   refundsRefill: 'on',
+  approvals: isQuorumLooser,
 }
 
 export default defineTool({
@@ -38,7 +52,7 @@ export default defineTool({
   title: 'Set the caps over all keys',
   summary: 'Set or remove the daily, weekly and monthly caps over all keys of the account (UTC).',
   description:
-    'A lower cap applies from the next spend on every instance. Raising or removing one needs a fresh second factor. What was used stays counted.',
+    'A lower cap applies from the next spend on every instance. Raising or removing one needs a fresh second factor. What was used stays counted. `approvals`: payments above an amount need so many different people, never the one who asks; lowering one loosens. `conflict`: there are fewer owners and approvers.',
   route: 'PUT /api/agents/policy',
   who: 'person',
   effect: 'write',
@@ -47,38 +61,49 @@ export default defineTool({
   input: caps,
   loosens: directions,
   output: ownerCapView,
-  failures: ['step_up_required', 'mfa_enrollment_required'],
+  failures: ['step_up_required', 'mfa_enrollment_required', 'conflict'],
   example: { dailyBudget: { max: '100' } },
   run: async (context, { dailyBudget, weeklyBudget, monthlyBudget, ...input }) => {
     const { database } = context
     const now = context.onCalendar(context.now)
     const accountId = requirePerson(context).account.id
+    // Nobody leaves or is lowered while it is checked that there are enough people.
+    await lockPeople(database, [accountId])
     const before = await readOwnerCap(database, { accountId, isLocked: true, now })
     const next = {
-      day: toMicros(dailyBudget),
+      day: dailyBudget === undefined ? before.day.maxMicros : toMicros(dailyBudget),
       week: weeklyBudget === undefined ? before.week.maxMicros : toMicros(weeklyBudget),
       month: monthlyBudget === undefined ? before.month.maxMicros : toMicros(monthlyBudget),
     }
     const present = { day: before.day.maxMicros, week: before.week.maxMicros, month: before.month.maxMicros }
     const { refundsRefill = before.refundsRefill } = input
+    const asked = await readQuorums(database, accountId)
+    const approvals = input.approvals === undefined ? asked : sortQuorums(input.approvals)
     const [former, latter] = [
-      { ...viewCaps(present), refundsRefill: before.refundsRefill },
-      { ...viewCaps(next), refundsRefill },
+      { ...viewCaps(present), refundsRefill: before.refundsRefill, approvals: [...asked] },
+      { ...viewCaps(next), refundsRefill, approvals: [...approvals] },
     ]
     requireProofToLoosen(context, looserMembers(directions, former, latter))
+    if (input.approvals !== undefined) {
+      await requireEnoughPeople(database, accountId, approvals)
+      await setQuorums(database, { accountId, steps: approvals })
+    }
     await setOwnerCap(database, { accountId, caps: next, refundsRefill })
     await recordChange(context, {
       action: 'policy.owner_cap_set',
       object: { kind: 'account', id: accountId },
-      before: { ...toRecord(present), refundsRefill: before.refundsRefill },
-      after: { ...toRecord(next), refundsRefill },
+      before: { ...toRecord(present), refundsRefill: before.refundsRefill, approvals: [...asked] },
+      after: { ...toRecord(next), refundsRefill, approvals: [...approvals] },
     })
-    return viewOwnerCap({
-      refundsRefill,
-      day: { ...before.day, maxMicros: next.day },
-      week: { ...before.week, maxMicros: next.week },
-      month: { ...before.month, maxMicros: next.month },
-    })
+    return viewOwnerCap(
+      {
+        refundsRefill,
+        day: { ...before.day, maxMicros: next.day },
+        week: { ...before.week, maxMicros: next.week },
+        month: { ...before.month, maxMicros: next.month },
+      },
+      approvals,
+    )
   },
 })
 
@@ -87,7 +112,7 @@ function toMicros(cap: { readonly max: string } | null): bigint | null {
 }
 
 /** Caps as the request names them. */
-function viewCaps({ day, week, month }: Caps): z.output<typeof caps> {
+function viewCaps({ day, week, month }: Caps) {
   const toCap = (micros: bigint | null) => (micros === null ? null : { max: formatUsd(micros) })
   return { dailyBudget: toCap(day), weeklyBudget: toCap(week), monthlyBudget: toCap(month) }
 }

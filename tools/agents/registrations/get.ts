@@ -13,6 +13,8 @@ export default defineTool({
     'Approve it with POST /api/agents/keys {registration, publicKey, name, scopes, policy}. Whoever approves becomes the owner, so compare `userCode` with what the agent shows.',
   route: 'GET /api/agents/registrations/{code}',
   who: 'person',
+  // Only an owner can let the agent in.
+  role: 'owner',
   effect: 'read',
   rate: 'authorizations',
   input: z.strictObject({ code: z.string().max(64).describe('Code of the registration.') }),

@@ -15,6 +15,8 @@ export default defineTool({
     'The session is among GET /api/auth/sessions, with the method `device`, and can be ended there. A session that was made this way cannot allow others.',
   route: 'POST /api/auth/devices/{code}/allow',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'write',
   proof: 'recent',
   rate: 'authorizations',
@@ -27,16 +29,16 @@ export default defineTool({
   example: { code: 'qZb0-WyfTQ6mU2Tq0x3h2A' },
   run: async (context, { code }) => {
     const { database, now } = context
-    const { account, session } = requirePerson(context)
+    const { person, session } = requirePerson(context)
     // A stolen token of a program must not live on in sessions that it makes.
     if (session.isDevice)
       throw new Failure('conflict', 'A program’s session cannot sign in other programs.', {
         hint: 'Open the page in a browser, and sign in there.',
       })
     const { name } = await readDeviceSignIn(database, { code, now })
-    const sessionId = await openDeviceSession(context, { accountId: account.id, name, at: now })
+    const sessionId = await openDeviceSession(context, { accountId: person.id, name, at: now })
     await decideDeviceSignIn(database, { code, sessionId, now })
-    await sendSecurityNotice(context, { accountId: account.id, notice: 'device_allowed', at: now })
+    await sendSecurityNotice(context, { accountId: person.id, notice: 'device_allowed', at: now })
     await recordChange(context, { action: 'device.allowed', object: { kind: 'session', id: sessionId } })
     return { status: 'allowed' as const, sessionId }
   },

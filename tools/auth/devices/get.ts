@@ -12,6 +12,8 @@ export default defineTool({
     'Whoever allows it gives the program a session of their own account, so compare `userCode` with what the program shows.',
   route: 'GET /api/auth/devices/{code}',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'read',
   rate: 'authorizations',
   input: z.strictObject({ code: z.string().max(64).describe('Code of the sign-in.') }),

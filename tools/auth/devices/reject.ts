@@ -9,6 +9,8 @@ export default defineTool({
   description: 'For the signed-in person who was shown the code. The program gets no session.',
   route: 'POST /api/auth/devices/{code}/reject',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'write',
   proof: 'none',
   stops: true,

@@ -37,11 +37,11 @@ export default defineTool({
       return signInByCode({ ...context, furnish }, shown)
     }
     findPerson(context)
-    const { account, session } = requirePerson(context)
+    const { account, person, session } = requirePerson(context)
     requireRecentProof(context)
     const recordAdded = (channel: string) =>
       // The address is personal data and is not recorded.
-      recordChange(context, { action: 'factor.added', object: { kind: channel, id: account.id } })
-    return linkByCode({ ...context, recordAdded }, { ...shown, account, session })
+      recordChange(context, { action: 'factor.added', object: { kind: channel, id: person.id } })
+    return linkByCode({ ...context, recordAdded }, { ...shown, account, person, session })
   },
 })

@@ -97,6 +97,16 @@ async function finish(context: Context, recovery: Recovery) {
 
 async function finishRecovery(context: Context, session: SignedInAnswer) {
   const accountId = session.account.id
+  if (session.role !== 'owner') {
+    const object = { kind: 'account', id: session.personId } as const
+    await recordChange(context, { accountId, action: 'account.recovered', object, by: session.personId })
+    return {
+      ...session,
+      keys: [],
+      signers: [],
+      passkeys: await listOwnPasskeys(context.database, session.personId),
+    }
+  }
   context.afterCommit((database) => cancelStoppedOrders({ ...context, database }, accountId))
   await disableEndpoints(context.database, accountId)
   await removeChannels(context.database, accountId)
@@ -104,15 +114,20 @@ async function finishRecovery(context: Context, session: SignedInAnswer) {
     accountId,
     action: 'account.recovered',
     object: { kind: 'account', id: accountId },
+    by: session.personId,
   })
-  return { ...session, ...(await accessTo(context.database, accountId)) }
+  const passkeys = await listOwnPasskeys(context.database, session.personId)
+  return { ...session, ...(await accessTo(context.database, accountId)), passkeys }
+}
+
+async function listOwnPasskeys(database: Connection, personId: string) {
+  return (await findPasskeys(database, { accountId: personId })).map(viewPasskey)
 }
 
 async function accessTo(database: Connection, accountId: string) {
-  const [keys, signers, passkeys] = [
+  const [keys, signers] = [
     await listAllKeys(database, accountId),
     await findEoaSigners(database, { accountId }),
-    await findPasskeys(database, { accountId }),
   ]
   return {
     keys: keys.map((key) => {
@@ -120,6 +135,5 @@ async function accessTo(database: Connection, accountId: string) {
       return { ...shown, kind: key.kind }
     }),
     signers: signers.map(viewEoa),
-    passkeys: passkeys.map(viewPasskey),
   }
 }

@@ -12,6 +12,8 @@ export default defineTool({
   description: '`current` marks the one that asks. DELETE /api/auth/sessions/{id} ends another.',
   route: 'GET /api/auth/sessions',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'read',
   input: z.strictObject(pageMembers),
   output: z.strictObject({
@@ -36,10 +38,10 @@ export default defineTool({
   failures: [],
   example: {},
   run: async ({ database, principal, now }, input) => {
-    const { account, session } = requirePerson({ principal })
+    const { person, session } = requirePerson({ principal })
     const page = toPage(input)
     const { rows, nextCursor } = cutPage(
-      await listSessions(database, { accountId: account.id, page, now }),
+      await listSessions(database, { accountId: person.id, page, now }),
       page,
     )
     return {

@@ -17,6 +17,8 @@ export default defineTool({
     'Push messages to the browsers of these sessions end with them, and the owner is told by mail.',
   route: 'DELETE /api/auth/sessions/{id}',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'write',
   proof: 'none',
   stops: true,
@@ -28,8 +30,8 @@ export default defineTool({
   example: { id: 'sess_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id: sessionId }) => {
     const { database, now: at } = context
-    const { account, session } = requirePerson(context)
-    const accountId = account.id
+    const { person, session } = requirePerson(context)
+    const accountId = person.id
     if (sessionId === OTHERS) {
       const ended = await revokeSessions(database, { accountId, exceptId: session.id, at })
       if (ended > 0) await sendSecurityNotice(context, { accountId, notice: 'sessions_ended', at })

@@ -14,6 +14,7 @@ export default defineTool({
   route: 'GET /api/banking/payouts/{id}',
   who: 'account',
   scopes: ['banking:pay'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`out_…`') }),

@@ -14,6 +14,7 @@ export default defineTool({
   route: 'GET /api/banking/payouts',
   who: 'account',
   scopes: ['banking:pay'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject(pageMembers),

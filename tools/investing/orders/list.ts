@@ -13,6 +13,7 @@ export default defineTool({
   route: 'GET /api/investing/orders',
   who: 'account',
   scopes: ['investing:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({

@@ -13,6 +13,8 @@ export default defineTool({
     'Continue with `cursor`. DELETE /api/security/passkeys/{id} removes one, but not the one that owns the wallet.',
   route: 'GET /api/security/passkeys',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'read',
   input: z.strictObject(pageMembers),
   output: z.strictObject({
@@ -23,7 +25,7 @@ export default defineTool({
   example: { limit: 50 },
   run: async (context, input) => {
     const page = toPage(input)
-    const accountId = requirePerson(context).account.id
+    const accountId = requirePerson(context).person.id
     const { rows, nextCursor } = cutPage(await findPasskeys(context.database, { accountId, page }), page)
     return { passkeys: rows.map(viewPasskey), nextCursor }
   },

@@ -16,6 +16,8 @@ export default defineTool({
     'The owner is told. 409 `conflict` for the last way in, and for the passkey that owns the wallet.',
   route: 'DELETE /api/security/passkeys/{id}',
   who: 'person',
+  // Every person looks after their own access.
+  role: 'accountant',
   effect: 'write',
   proof: 'recent',
   stops: true,
@@ -24,7 +26,7 @@ export default defineTool({
   failures: ['not_found', 'conflict'],
   example: { id: 'pk_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
-    const own = { accountId: requirePerson(context).account.id, id }
+    const own = { accountId: requirePerson(context).person.id, id }
     await requireNotOwner(context, own)
     await removePasskey(context.database, own)
     await sendSecurityNotice(context, {

@@ -14,6 +14,7 @@ export default defineTool({
   route: 'GET /api/wallets/transfers/{id}',
   who: 'account',
   scopes: ['wallets:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   input: z.strictObject({ id: z.string().max(64).describe('`transferId`: `tx_…`') }),

@@ -22,6 +22,7 @@ export default defineTool({
   route: 'GET /api/wallets/transfers',
   who: 'account',
   scopes: ['wallets:read'],
+  role: 'accountant',
   effect: 'read',
   mcp: true,
   csv: 'transfers',

@@ -1,7 +1,7 @@
 /** Signs in with a one-time code, to the destination's account or a new one. */
 import type { z } from 'zod'
 import type { NewId } from '../../../core/base/ids.ts'
-import type { Account, Session } from '../../../core/base/principal.ts'
+import type { Account, Person, Session } from '../../../core/base/principal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Channel } from '../../../providers/messages/port.ts'
 import type { Connection } from '../../../storage/database.ts'
@@ -51,7 +51,7 @@ export async function signInByCode(
  */
 export async function linkByCode(
   parts: Parts & NoticeParts & { recordAdded: (channel: Channel) => Promise<void> },
-  { account, session, ...shown }: ShownCode & { account: Account; session: Session },
+  { account, person, session, ...shown }: ShownCode & { account: Account; person: Person; session: Session },
 ): Promise<z.input<typeof unchangedSessionAnswer>> {
   if (account.guest)
     throw new Failure('conflict', 'A guest account cannot have sign-in addresses.', {
@@ -59,15 +59,15 @@ export async function linkByCode(
     })
   const proven = await redeemCode(parts, shown)
   const { now: at } = shown
-  const isNew = await claimDestination(parts.database, { ...proven, accountId: account.id, at })
+  const isNew = await claimDestination(parts.database, { ...proven, accountId: person.id, at })
   if (isNew) {
-    await sendSecurityNotice(parts, { accountId: account.id, notice: 'address_added', at })
+    await sendSecurityNotice(parts, { accountId: person.id, notice: 'address_added', at })
     await parts.recordAdded(proven.channel)
-  } else if ((await findOwnerId(parts.database, proven.hash)) !== account.id)
+  } else if ((await findOwnerId(parts.database, proven.hash)) !== person.id)
     throw new Failure('conflict', 'This destination belongs to another account.', {
       hint: 'Send the same code without "link" to sign in to that account.',
     })
-  return continueSession(parts.settings, { account, session, at })
+  return continueSession(parts.settings, { account, person, session, at })
 }
 
 async function redeemCode(

@@ -1,10 +1,10 @@
 /** Opens sessions after sign-in, and builds their responses. */
 import { z } from 'zod'
 import type { NewId } from '../../../core/base/ids.ts'
-import type { Account, Session } from '../../../core/base/principal.ts'
+import { type Account, memberRoles, type Person, type Session } from '../../../core/base/principal.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { findRole, type RoleSettings, requireUnlocked } from '../accounts.ts'
-import { findSession } from '../store.ts'
+import { findSession, findStanding } from '../store.ts'
 import {
   issueDeviceToken,
   openSession,
@@ -26,7 +26,11 @@ accountView.register(z.globalRegistry, { id: 'Account' })
 
 /** Response of every sign-in. */
 export const sessionAnswer = z.strictObject({
-  account: accountView.describe('Signed-in account.'),
+  account: accountView.describe(
+    'Account that the person acts for, with the name and second factor of the person.',
+  ),
+  personId: z.string().describe('The person: `acct_…`, their own account.'),
+  role: z.enum(memberRoles).describe('What the person may do in the account.'),
   sessionToken: z
     .string()
     .optional()
@@ -55,16 +59,20 @@ unchangedSessionAnswer.register(z.globalRegistry, { id: 'ContinuedSession' })
 /** Builds the response for a continued session. Cookie callers get no token, because page scripts could leak it. */
 export async function continueSession(
   settings: TokenSettings & RoleSettings,
-  { account, session, at }: { account: Account; session: Session; at: Date },
+  { account, person, session, at }: { account: Account; person: Person; session: Session; at: Date },
 ): Promise<z.input<typeof unchangedSessionAnswer>> {
   if (session.tokenHolder === 'browser')
     return {
-      account: viewAccount(account),
+      ...viewStanding(account, person),
       sessionToken: null,
       expiresAt: session.tokenExpiresAt.toISOString(),
     }
-  const { sessionToken, expiresAt } = await renewToken(settings, { account, session, at })
-  return { account: viewAccount(account), sessionToken, expiresAt: expiresAt.toISOString() }
+  const { sessionToken, expiresAt } = await renewToken(settings, { person, session, at })
+  return { ...viewStanding(account, person), sessionToken, expiresAt: expiresAt.toISOString() }
+}
+
+function viewStanding(account: Account, { id: personId, role }: Person) {
+  return { account: viewAccount(account), personId, role }
 }
 
 export function viewAccount(account: Account): z.input<typeof accountView> {
@@ -79,29 +87,36 @@ export async function collectSession(
 ): Promise<z.input<typeof sessionAnswer> | null> {
   const found = await findSession(database, sessionId, at)
   if (found === undefined) return null
-  const { account, expiresAt: endsAt } = found
+  const { account, person, expiresAt: endsAt } = found
+  requireUnlocked(person)
   requireUnlocked(account)
-  const issued = await issueDeviceToken(settings, { accountId: account.id, sessionId, endsAt, at })
+  const issued = await issueDeviceToken(settings, { accountId: person.id, sessionId, endsAt, at })
   return {
-    account: viewAccount({ ...account, role: findRole(account, settings) }),
+    ...viewStanding({ ...account, role: findRole({ ...account, id: person.id }, settings) }, person),
     sessionToken: issued.sessionToken,
     expiresAt: issued.expiresAt.toISOString(),
   }
 }
 
-/** Opens a session for an authenticated account. @throws Failure `account_locked`. */
+/** Opens a session for an authenticated person. @param account their own account. @throws Failure `account_locked`. */
 export async function signIn(
   parts: { database: Connection; newId: NewId; settings: TokenSettings & RoleSettings },
-  { account, method, at }: { account: Account; method: SessionMethod; at: Date },
+  { account: own, method, at }: { account: Account; method: SessionMethod; at: Date },
 ): Promise<SignedInAnswer> {
+  const { account, person } = await findStanding(parts.database, own.id)
+  requireUnlocked(person)
   requireUnlocked(account)
   const seconds = sessionSeconds(account, parts.settings)
   const { sessionToken, expiresAt } = await openSession(parts, {
-    accountId: account.id,
+    accountId: person.id,
     method,
     seconds,
     at,
   })
-  const role = findRole(account, parts.settings)
-  return { account: viewAccount({ ...account, role }), sessionToken, expiresAt: expiresAt.toISOString() }
+  const role = findRole({ ...account, id: person.id }, parts.settings)
+  return {
+    ...viewStanding({ ...account, role }, person),
+    sessionToken,
+    expiresAt: expiresAt.toISOString(),
+  }
 }

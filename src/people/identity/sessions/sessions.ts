@@ -6,7 +6,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { NewId } from '../../../core/base/ids.ts'
-import type { Account, Principal, Session } from '../../../core/base/principal.ts'
+import type { Account, Person, Principal, Session } from '../../../core/base/principal.ts'
 import { keyedHash } from '../../../core/base/seal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
@@ -153,10 +153,10 @@ async function signToken(
 /** Issues a new token for an authenticated session. */
 export function renewToken(
   settings: TokenSettings,
-  { account, session, at }: { account: Account; session: Session; at: Date },
+  { person, session, at }: { person: Pick<Person, 'id'>; session: Session; at: Date },
 ): Promise<IssuedSession> {
   const { id: sessionId, expiresAt: endsAt } = session
-  return signToken(settings, { accountId: account.id, sessionId, endsAt, at })
+  return signToken(settings, { accountId: person.id, sessionId, endsAt, at })
 }
 
 /** Renewal token of a guest's browser. It is no session token: only {@link renewGuestSession} accepts it. */
@@ -224,13 +224,13 @@ export async function authenticateSession(
   now: Date,
 ): Promise<SessionCaller> {
   const claims = await verifyToken(settings, token, now)
-  const { account, session } = await loadSession({ database, settings }, claims, { tokenHolder, now })
+  const { account, person, session } = await loadSession({ database, settings }, claims, { tokenHolder, now })
   const leftMs = claims.expiresAt.getTime() - now.getTime()
   // A guest's token of an earlier version lasts for 30 days, and is replaced.
   const isRenewed =
     leftMs < (TOKEN_SECONDS * 1000) / 2 || (!session.isDevice && leftMs > TOKEN_SECONDS * 1000)
-  const renewed = isRenewed ? await renewToken(settings, { account, session, at: now }) : null
-  return { principal: { kind: 'session', account, session }, renewed }
+  const renewed = isRenewed ? await renewToken(settings, { person, session, at: now }) : null
+  return { principal: { kind: 'session', account, person, session }, renewed }
 }
 
 /**
@@ -244,12 +244,12 @@ export async function renewGuestSession(
 ): Promise<SessionCaller> {
   const claims = await verifySignature(settings, { token: renewalToken, type: RENEWAL_TYPE }, now)
   const how = { tokenHolder: 'browser', now } as const
-  const { account, session } = await loadSession({ database, settings }, claims, how)
+  const { account, person, session } = await loadSession({ database, settings }, claims, how)
   if (session.isDevice || !isLastingGuest(account, settings))
     throw notSignedIn('The session token has expired.')
-  const renewed = await renewToken(settings, { account, session, at: now })
+  const renewed = await renewToken(settings, { person, session, at: now })
   const tokenExpiresAt = renewed.expiresAt
-  return { principal: { kind: 'session', account, session: { ...session, tokenExpiresAt } }, renewed }
+  return { principal: { kind: 'session', account, person, session: { ...session, tokenExpiresAt } }, renewed }
 }
 
 /** Loads the session of a verified token, and extends that of a guest. @throws Failure `unauthenticated`, `account_locked`. */
@@ -257,10 +257,11 @@ async function loadSession(
   { database, settings }: { database: Connection; settings: RoleSettings },
   { accountId, sessionId, expiresAt: tokenExpiresAt }: TokenClaims,
   { tokenHolder, now }: { tokenHolder: Session['tokenHolder']; now: Date },
-): Promise<{ account: Account; session: Session }> {
+): Promise<{ account: Account; person: Person; session: Session }> {
   const found = await findSession(database, sessionId, now)
-  if (found === undefined || found.account.id !== accountId)
+  if (found === undefined || found.person.id !== accountId)
     throw notSignedIn('The session has expired or was revoked.')
+  requireUnlocked(found.person)
   requireUnlocked(found.account)
   const { createdAt, steppedUpAt } = found
   const isDevice = found.method === DEVICE_METHOD
@@ -269,12 +270,13 @@ async function loadSession(
       ? await extendGuestSession(database, { sessionId, endsAt: found.expiresAt, at: now })
       : found.expiresAt
   return {
-    account: { ...found.account, role: findRole(found.account, settings) },
+    account: { ...found.account, role: findRole({ ...found.account, id: found.person.id }, settings) },
+    person: found.person,
     session: { id: sessionId, createdAt, isDevice, steppedUpAt, tokenHolder, tokenExpiresAt, expiresAt },
   }
 }
 
-/** Claims of a token whose signature was verified. @property expiresAt in whole seconds. */
+/** Claims of a token whose signature was verified. @property accountId the person's own account. @property expiresAt in whole seconds. */
 interface TokenClaims {
   readonly accountId: string
   readonly sessionId: string

@@ -38,7 +38,8 @@ export async function hasSigner(database: Connection, accountId: string): Promis
     {
       name: 'wallets_has_signer',
       text: `select exists (select from wallet_signer where account_id = $1)
-        or exists (select from passkey where account_id = $1)
+        or exists (select from passkey p left join membership m on m.person_id = p.account_id
+          where p.account_id = $1 and coalesce(m.account_id, $1) = $1)
         or exists (select from wallet where account_id = $1 and owner ->> 'kind' <> 'gateway') as guarded`,
     },
     [accountId],

@@ -6,6 +6,7 @@ import { visibleName } from '../../../core/base/untrusted-text.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import { requirePerson, type Services } from '../../../kernel/context.ts'
 import { hashCall } from '../../../kernel/fingerprint.ts'
+import { requireRole } from '../../../kernel/gates/scope.ts'
 import { requireStepUp } from '../../../kernel/gates/step-up.ts'
 import { requireValidCredential } from '../../../kernel/standing.ts'
 import { hashPolicy } from '../../../people/identity/keys/agent-keys.ts'
@@ -116,7 +117,8 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   const principal = requireCaller(c)
   const { services, provider } = parts
   const context = { principal, settings: services.settings, now: c.get('now') }
-  const { account } = requirePerson(context)
+  const { account, person } = requirePerson(context)
+  requireRole({ person }, 'owner')
   if (interaction === null)
     throw new Failure('not_found', 'This authorization has expired. Start again from the application.')
   const parsed = decision.safeParse(parseBody(c))
@@ -164,7 +166,7 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
     if (!(await insertKey(transaction, account.id, key))) return
     await services.journal(transaction, {
       accountId: account.id,
-      actor: { kind: 'person', id: account.id },
+      actor: { kind: 'person', id: person.id },
       action: 'key.created',
       object: { kind: 'key', id },
       after: keyState(key),
@@ -187,7 +189,13 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
   await grant.save()
   await extendRecord(services, { model: CLIENT_MODEL, id: clientId, seconds: CLIENT_SECONDS })
   if (parsed.data.keepEarlier !== true)
-    await revokeEarlierGrants(services, { accountId: account.id, clientId, id, at: context.now })
+    await revokeEarlierGrants(services, {
+      accountId: account.id,
+      personId: person.id,
+      clientId,
+      id,
+      at: context.now,
+    })
   const result = {
     login: { accountId: account.id, remember: false },
     consent: { grantId: id },
@@ -198,13 +206,19 @@ async function decide(c: HttpContext, parts: Parts, interaction: Interaction | n
 /** Revokes the client's earlier grants, so that a narrower grant replaces a wider one. */
 async function revokeEarlierGrants(
   { database, journal }: Pick<Services, 'database' | 'journal'>,
-  { accountId, clientId, id, at }: { accountId: string; clientId: string; id: string; at: Date },
+  {
+    accountId,
+    personId,
+    clientId,
+    id,
+    at,
+  }: { accountId: string; personId: string; clientId: string; id: string; at: Date },
 ): Promise<void> {
   for (const earlier of await listGrantIds(database, { model: GRANT_MODEL, accountId, clientId })) {
     if (earlier === id) continue
     await database.transaction(async (transaction) => {
       if (!(await revokeKey(transaction, { accountId, kinds: agentKinds, id: earlier }))) return
-      const actor = { kind: 'person', id: accountId } as const
+      const actor = { kind: 'person', id: personId } as const
       const object = { kind: 'key', id: earlier }
       await journal(transaction, { accountId, actor, action: 'key.revoked', object, at })
     })

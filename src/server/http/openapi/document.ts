@@ -179,6 +179,8 @@ function listFailures(tool: Tool): FailureCode[] {
     own.push('step_up_required', 'mfa_enrollment_required')
   if (tool.who === 'person' || tool.who === 'admin' || (tool.scopes.length > 0 && !tool.isSold))
     own.push('insufficient_scope')
+  if ((tool.who === 'person' || tool.who === 'account') && tool.role !== 'accountant')
+    own.push('insufficient_role')
   if (tool.rail !== undefined) own.push('rail_disabled', 'controls_unavailable')
   return [...new Set(own)]
 }

@@ -6,6 +6,7 @@ const groups = [
   ['Activity', '/api/activity', 'Everything that moved in and out, newest first.'],
   ['Wallets', '/api/wallets', 'Balances, transfers, signers and allowances of the smart-account wallet.'],
   ['Wallets', '/api/transfers', ''],
+  ['People', '/api/people', 'People of the account and their roles.'],
   ['Contacts', '/api/contacts', 'Names for payees.'],
   ['Requests', '/api/requests', 'Asking others for money, by a link that is paid in three ways.'],
   ['Purchases', '/api/purchases', 'Buying from any URL that is sold by x402 or MPP.'],

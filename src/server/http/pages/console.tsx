@@ -15,6 +15,8 @@ export const consolePaths = [
   '/invest',
   '/contacts',
   '/schedules',
+  '/people',
+  '/people/join',
   '/messages',
   '/compliance',
   '/security',

@@ -16,6 +16,8 @@ import { buildCall, noon, origin, servicesOn } from '../../../kernel/scene.ts'
 
 const started = z.strictObject({ authorizationUrl: z.string(), state: z.string() })
 const session = z.strictObject({
+  personId: z.string(),
+  role: z.literal('owner'),
   account: z.looseObject({ id: z.string(), displayName: z.string(), guest: z.literal(false) }),
   sessionToken: z.string(),
   expiresAt: z.string(),

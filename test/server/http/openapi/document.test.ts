@@ -203,10 +203,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 483 KB, and 80 KB compressed', () => {
+  it('has at most 500 KB, and 84 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(483_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(80_000)
+    expect(text.length).toBeLessThan(500_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(84_000)
   })
 
   it('describes each operation beyond its summary', () => {

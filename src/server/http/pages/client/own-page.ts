@@ -14,6 +14,7 @@ const PATHS = [
   'messages',
   'compliance',
   'contacts',
+  'people(?:/join)?',
   'schedules',
   'security',
   'developers',

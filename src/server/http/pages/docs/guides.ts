@@ -18,6 +18,7 @@ export const guideGroups = [
       ['agents', 'Connecting agents'],
       ['policies', 'Agents and policies'],
       ['approvals', 'Approvals'],
+      ['people', 'People'],
       ['messages', 'Messages'],
       ['signing', 'Signing'],
     ],

@@ -1,10 +1,10 @@
--- Writes the event of a sign-in.
+-- Writes the event of a sign-in, to the account that the person acts for.
 --
 -- Locks: none.
 create or replace function event_of_session() returns trigger language plpgsql as $$
 begin
   insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, null, 'security.signed_in', 'session', new.id, jsonb_build_object('method', new.method), new.created_at);
+  values (coalesce((select m.account_id from membership m where m.person_id = new.account_id), new.account_id), null, 'security.signed_in', 'session', new.id, jsonb_build_object('method', new.method), new.created_at);
   return null;
 end $$;
 

@@ -46,7 +46,12 @@ begin
     select d.destination_hash, p.sequence, p.account_id, p.type, p.object_id, p.data, p.at, t.due_at, p_at, t.due_at + interval '1 day'
     from published p
       join account a on a.id = p.account_id collate "default"
-      join login_destination d on d.account_id = a.id and d.channel = 'email'
+      -- Owners, and of requests for approval all who may decide. Whoever opened the account may have left it.
+      join login_destination d on d.channel = 'email' and d.account_id in (
+        select a.id where not exists (select from membership m where m.person_id = a.id)
+        union all
+        select m.person_id from membership m
+        where m.account_id = a.id and (m.role = 'owner' or m.role = 'approver' and p.type = 'approval.requested'))
       cross join lateral (select case when p.type = 'approval.requested' and a.approval_mails = 'daily'
         then (date_trunc('day', p_at at time zone 'UTC' - interval '8 hours') + interval '32 hours') at time zone 'UTC'
         else p_at end as due_at) t

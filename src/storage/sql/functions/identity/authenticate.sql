@@ -11,7 +11,7 @@ create or replace function authenticate(
   id text, kind text, name text, thumbprint text, public_key text, scopes text[], status text, policy jsonb, policy_version int,
   policy_hash text, created_at timestamptz, expires_at timestamptz,
   account_id text, role text, account_status text, guest boolean, display_name text, kyc_level text,
-  account_created_at timestamptz, mfa_enrolled boolean, is_nonce_new boolean, ancestors jsonb, earmark_micros bigint, task text
+  account_created_at timestamptz, mfa_enrolled boolean, is_nonce_new boolean, ancestors jsonb, earmark_micros bigint, task text, quorums jsonb
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -23,9 +23,9 @@ begin
     (select k.id from access_key k where k.secret_hash = p_secret_hash));
   select k.id, k.kind, k.name, k.thumbprint, k.public_key, k.scopes, k.status, k.policy, k.policy_version, k.policy_hash,
     k.created_at, k.expires_at, a.id, a.role, a.status, a.guest, a.display_name, a.kyc_level, a.created_at,
-    exists (select from mfa m where m.account_id = a.id and m.status = 'active'), false, key_ancestors(k.path), k.earmark_micros, k.task
+    exists (select from mfa m where m.account_id = a.id and m.status = 'active'), false, key_ancestors(k.path), k.earmark_micros, k.task, a.quorums
   into id, kind, name, thumbprint, public_key, scopes, status, policy, policy_version, policy_hash, created_at, expires_at,
-    account_id, role, account_status, guest, display_name, kyc_level, account_created_at, mfa_enrolled, is_nonce_new, ancestors, earmark_micros, task
+    account_id, role, account_status, guest, display_name, kyc_level, account_created_at, mfa_enrolled, is_nonce_new, ancestors, earmark_micros, task, quorums
   from access_key k join account a on a.id = k.account_id
   where k.id = v_key and k.status <> 'revoked';
   if not found then
