@@ -19,6 +19,7 @@ export default defineTool({
   restDescription: 'For the owner, `unmatched` lists money of the asset that belongs to no request.',
   route: 'GET /api/requests/{id}',
   who: 'account',
+  role: 'accountant',
   scopes: ['requests:read'],
   effect: 'read',
   mcp: true,

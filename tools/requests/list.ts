@@ -12,6 +12,7 @@ export default defineTool({
   description: 'Use it to see who has paid.',
   route: 'GET /api/requests',
   who: 'account',
+  role: 'accountant',
   scopes: ['requests:read'],
   effect: 'read',
   mcp: true,

@@ -37,6 +37,13 @@ export const sealedColumns: readonly SealedColumn[] = [
     purpose: 'address',
     owner: 'destination_hash',
   },
+  {
+    table: 'invitation',
+    column: 'sealed_address',
+    id: 'id',
+    purpose: 'address',
+    owner: 'destination_hash',
+  },
   { ...byId('challenge', 'facts', 'code'), member: 'sealedCode' },
   { ...byId('challenge', 'facts', 'address'), member: 'sealedAddress', ownerMember: 'hash' },
   byId('webhook_endpoint', 'secret', 'webhook'),

@@ -11,6 +11,7 @@ export default defineTool({
   description: 'Use it every few seconds while it is `submitted`.',
   route: 'GET /api/swaps/orders/{id}',
   who: 'account',
+  role: 'accountant',
   scopes: ['swaps:execute'],
   effect: 'read',
   mcp: true,

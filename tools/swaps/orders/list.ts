@@ -11,6 +11,7 @@ export default defineTool({
   description: 'Use it to find a swap.',
   route: 'GET /api/swaps/orders',
   who: 'account',
+  role: 'accountant',
   scopes: ['swaps:execute'],
   effect: 'read',
   mcp: false,

@@ -203,9 +203,9 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 500 KB, and 84 KB compressed', () => {
+  it('has at most 502 KB, and 84 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(500_000)
+    expect(text.length).toBeLessThan(502_000)
     expect(gzipSync(text, { level: 9 }).length).toBeLessThan(84_000)
   })
 
