@@ -51,6 +51,14 @@ describe('what agents spent', () => {
     expect(shares(spent.payees)).toEqual(['a.example 2'])
   })
 
+  it('leaves out conversions, which pay nobody', () => {
+    const object = { kind: 'swap', id: 'swp_1' }
+    expect(sumSpending([movement({ object, category: 'swap', usd: '30' })])).toMatchObject({
+      usd: '0',
+      count: 0,
+    })
+  })
+
   it('names the five largest payees and sums up the others', () => {
     const spent = sumSpending(
       Array.from({ length: 9 }, (_, index) => movement({ contact: `P${index}`, usd: `${index + 1}` })),

@@ -30,15 +30,10 @@ export async function judgePoolCall(_context: CallContext, data: Hex): Promise<S
   return read(quote(sell, buy, args[2]))
 }
 
-/**
- * Makes a swap, or nothing of it. The only route here is the market's.
- * @param from wallet that pays, and that gets what was bought. @returns why it reverts; undefined when it was made.
- */
-export function makeSwap(
-  state: SimulatedState,
-  { call, from, mark }: { call: Extract<WalletCall, { kind: 'swap' }>; from: Address; mark: string },
-): string | undefined {
-  const { token: sell, units, to: desk, route } = call
+type SwapCall = Extract<WalletCall, { kind: 'swap' }>
+
+/** Judges a swap. The only route here is the market's. @returns why it would revert, or what it buys. */
+export function judgeSwap({ token: sell, units, to: desk, route }: SwapCall): string | bigint {
   if (!isSwapContract(route.target)) return 'the route’s own call fails'
   const { functionName, args } = decodeFunctionData({ abi: poolAbi, data: route.data })
   if (functionName !== 'swap') return 'the route’s own call fails'
@@ -49,12 +44,23 @@ export function makeSwap(
     lowerCaseAddress(args[4]) === lowerCaseAddress(desk)
   const bought = isAgreed ? quote(sell, route.buy, units) : 0n
   if (bought < args[3]) return 'the route’s own call fails'
-  if (bought < route.minReceived) return 'the route brings less than the minimum'
+  return bought < route.minReceived ? 'the route brings less than the minimum' : bought
+}
+
+/** Makes a swap that was judged. @param from wallet that pays, and that gets what was bought. */
+export function makeSwap(
+  state: SimulatedState,
+  {
+    call: { token: sell, units, to: desk, route },
+    from,
+    mark,
+    bought,
+  }: { call: SwapCall; from: Address; mark: string; bought: bigint },
+): void {
   state.move(sell, { from, to: desk, units, mark })
   state.move(sell, { from: desk, to: sandboxPoolAddress, units })
   state.mint(route.buy, desk, bought)
   state.move(route.buy, { from: desk, to: from, units: bought })
-  return undefined
 }
 
 /** Address of the desk. */

@@ -32,7 +32,7 @@ import {
 import { createSimulatedAllowances } from './simulated-allowances.ts'
 import { createSimulatedSigner, judge } from './simulated-signer.ts'
 import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
-import { makeSwap, simulatedDesk } from './simulated-swaps.ts'
+import { judgeSwap, makeSwap, simulatedDesk } from './simulated-swaps.ts'
 import { authorizationMark } from './simulated-token.ts'
 import { permitMark } from './simulated-upto.ts'
 
@@ -85,14 +85,13 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     const from = deriveWallet(buildSalt(wallet))
     const refusal = state.findRefusal(call.token, from, call.units)
     if (refusal !== undefined) return { status: 'refused', reason: refusal, cause: 'transfer' }
+    const bought = call.kind === 'swap' ? judgeSwap(call) : 0n
+    if (typeof bought === 'string') return { status: 'refused', reason: bought, cause: 'transfer' }
     const exceeded =
       authorization.kind === 'allowance' ? allowances.spend(wallet, authorization.agentId, call) : undefined
     if (exceeded !== undefined) return { status: 'refused', reason: exceeded, cause: 'authorization' }
-    if (call.kind === 'swap') {
-      const reverted = makeSwap(state, { call, from, mark })
-      return reverted === undefined ? undefined : { status: 'refused', reason: reverted, cause: 'transfer' }
-    }
-    state.move(call.token, { from, to: call.to, units: call.units, mark })
+    if (call.kind === 'swap') makeSwap(state, { call, from, mark, bought })
+    else state.move(call.token, { from, to: call.to, units: call.units, mark })
     return undefined
   }
 

@@ -23,9 +23,11 @@ export interface Spending {
   readonly categories: readonly Share[]
 }
 
-/** Sums up what agents paid. What came back of it in the same month is taken off. */
+/** Sums up what agents paid. What came back of it in the same month is taken off; a conversion within the wallet pays nobody. */
 export function sumSpending(movements: readonly Movement[]): Spending {
-  const paid = movements.filter(({ direction, agentId }) => direction === 'out' && agentId !== null)
+  const paid = movements.filter(
+    ({ direction, agentId, object }) => direction === 'out' && agentId !== null && object.kind !== 'swap',
+  )
   const payments = new Map(paid.map((movement) => [nameObject(movement.object), movement]))
   const payees = new Map<string, string>()
   const categories = new Map<string, string>()
