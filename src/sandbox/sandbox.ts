@@ -74,6 +74,8 @@ export const demoScopes: readonly Scope[] = [
   'purchases:pay',
   'events:read',
   'agents:delegate',
+  'requests:create',
+  'requests:read',
 ]
 
 const demoPolicy: Policy = {

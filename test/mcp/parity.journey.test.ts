@@ -13,6 +13,7 @@ const changing: readonly [RegExp, string][] = [
   [/\b(acct|key|card|va|ord|tx|quote|pay|appr|dec|kyc|tr|evt|req|swp)_[0-9a-hjkmnp-tv-z]{26}\b/g, '$1_…'],
   [/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time'],
   [/0x[0-9a-f]{64}\b/g, 'hash'],
+  [/\/pay\/[\w-]{24}/g, '/pay/…'],
 ]
 /** Members that a bank or a card network generates, that count calls or seconds, or that name routes or tools. */
 const madeUp = new Set([
@@ -103,6 +104,8 @@ describe('each tool over REST, MCP of 2025 and MCP of 2026', () => {
     cards_cancel: 'not_found',
     channels_close: 'not_found',
     recourse_get: 'not_found',
+    requests_get: 'not_found',
+    requests_remove: 'not_found',
     recourse_open: 'not_found',
     schedules_create: 'approval_required',
     schedules_get: 'not_found',

@@ -33,6 +33,7 @@ onBothEngines('the owner’s caps over all keys', (database) => {
       week: { ...unused, remaining: '20' },
       month: { ...unused, remaining: '50' },
       refundsRefill: true,
+      approvals: [],
     }
     expect((await owner.call(set, caps)).body).toEqual(shown)
     expect((await owner.call(get, {})).body).toEqual(shown)
