@@ -5193,8 +5193,8 @@ export type SwapsQuoteRequest = {
   fromToken: string
   /** By symbol. */
   toToken: string
-  /** Chain of `fromToken`. Default: the default chain. */
-  fromChain?:
+  /** Chain of `fromToken`. */
+  fromChain:
     | 'ethereum'
     | 'base'
     | 'arbitrum'

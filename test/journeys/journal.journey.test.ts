@@ -430,6 +430,7 @@ describe.each([
         weeklyMaxMicros: null,
         monthlyMaxMicros: null,
         refundsRefill: true,
+        approvals: [],
       }
       for (const person of people) {
         const { entries } = await readJournal(person)

@@ -401,6 +401,16 @@ async function createRequest(owner: Person) {
   }
 }
 
+async function createSwap(owner: Person) {
+  const { body } = await owner.send('POST', '/api/swaps/orders', {
+    sell: { token: 'USDC', amount: '1' },
+    buy: { token: 'EURC' },
+  })
+  const id = String(body.swapId)
+  const read = async () => (await owner.send('GET', `/api/swaps/orders/${id}`)).body.swapId === id
+  return { id, isThere: read }
+}
+
 async function createEndpoint(owner: Person) {
   const url = 'http://127.0.0.1:9/events'
   const { body } = await owner.send('POST', '/api/webhook-endpoints', { url, types: ['ping'] })
@@ -555,6 +565,7 @@ const objects: Readonly<
   'GET /api/schedules/{id}': createSchedule,
   'PATCH /api/schedules/{id}': createSchedule,
   'DELETE /api/schedules/{id}': createSchedule,
+  'GET /api/swaps/orders/{id}': createSwap,
   'GET /api/requests/{id}': createRequest,
   'DELETE /api/requests/{id}': createRequest,
   'POST /api/requests/{id}/payments': createRequest,

@@ -60,7 +60,7 @@ export default defineTool({
   input: z.strictObject({
     fromToken: name.describe('By symbol, such as `USDC`.'),
     toToken: name.describe('By symbol.'),
-    fromChain: chain.optional().describe('Chain of `fromToken`. Default: the default chain.'),
+    fromChain: chain.describe('Chain of `fromToken`.'),
     toChain: chain.optional().describe('Default: `fromChain`.'),
     amountIn: decimalAmount.describe('Decimal of the token.'),
     route: z
@@ -100,8 +100,7 @@ export default defineTool({
   example: { fromToken: 'USDC', toToken: 'USDT', fromChain: 'base', toChain: 'arbitrum', amountIn: '100' },
   run: async (context, { amountIn, route, ...names }) => {
     const accountId = requireCaller(context).account.id
-    const fromChain = names.fromChain ?? context.chain.name
-    const { from, to } = parsePair({ ...names, fromChain, toChain: names.toChain })
+    const { from, to } = parsePair({ ...names, toChain: names.toChain })
     const venue = findVenue(context, { from, to })
     const request: SwapRequest = {
       from,

@@ -1,7 +1,7 @@
 /** A swap by the owner: one amount, what arrives at least, what it costs, and the outcome in place. */
 import { useEffect, useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
-import type { Swap, SwapsQuoteResponse } from '../../client/operations.ts'
+import type { Swap, SwapsQuoteRequest, SwapsQuoteResponse } from '../../client/operations.ts'
 import { ActionButton, Copy, Field, Form } from '../components/controls.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHead, Panel } from '../components/panel.tsx'
@@ -240,6 +240,16 @@ const QUIET_MS = 300
 /** How long before its expiry a quote is made anew. */
 const RENEW_MS = 5_000
 
+const chains = [
+  ...['base-sepolia', 'arbitrum-sepolia', 'base', 'arbitrum'],
+  ...['optimism', 'polygon', 'ethereum'],
+] as const satisfies readonly SwapsQuoteRequest['fromChain'][]
+
+/** The chain of the wallet, where everything is converted. */
+function findChain(): SwapsQuoteRequest['fromChain'] {
+  return chains.find((name) => name === deployment.chain) ?? 'base'
+}
+
 interface AskedQuote {
   readonly amountIn: string
   readonly fromToken: Token
@@ -262,7 +272,7 @@ function useSwapQuote(asked: AskedQuote | null) {
     let renewal: ReturnType<typeof setTimeout> | undefined
     const timer = setTimeout(async () => {
       try {
-        const quote = await bursar.swaps.quote(asked)
+        const quote = await bursar.swaps.quote({ ...asked, fromChain: findChain() })
         if (!isCurrent) return
         const isOffered = quote.executable
         show({
