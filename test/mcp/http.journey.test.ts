@@ -94,6 +94,7 @@ describe('/mcp', () => {
       'compliance_kyc',
       'compliance_travel_rule',
       'recourse_open',
+      'requests_create',
       'schedules_create',
       'swaps_quote',
     ])
