@@ -2,7 +2,7 @@
  * Re-verifies recent settlements after a reorganization. A lost transfer or relay is resent under its original nonce,
  * so it can happen only once, and reversed once it can no longer happen. A relay is resent for as long as its payer's
  * signature is valid, for minutes at most. A lost x402 payment can only be resent by its payer, so it is awaited and
- * then reversed. A purchase that has failed is read again too: its seller may use the authorization whose cancellation is lost.
+ * then reversed; one that something else had displaced may be made after all. A purchase that has failed is read again too: its seller may use the authorization whose cancellation is lost.
  * So is the way of a purse's money back to the wallet.
  */
 
@@ -11,8 +11,12 @@ import { purchasesEndedSince, verifyPurchase } from '../../rails/buying/reverse-
 import { sweepsEndedSince, verifySweep } from '../../rails/buying/reverse-sweep.ts'
 import { reopenSettlement } from '../../rails/cards/settlements.ts'
 import { reviewChannels } from '../../rails/selling/payments/channels.ts'
-import { readOutcome } from '../../rails/selling/payments/resolve-payment.ts'
-import { paymentsSettledSince, reversePayment } from '../../rails/selling/payments/store.ts'
+import { readOutcome, resolvePayment } from '../../rails/selling/payments/resolve-payment.ts'
+import {
+  paymentsDisplacedSince,
+  paymentsSettledSince,
+  reversePayment,
+} from '../../rails/selling/payments/store.ts'
 import { rebookSwap, reverseSwap } from '../../rails/swaps/reverse-swap.ts'
 import type { RelayDependencies } from '../../rails/wallets/relays/relay-outcome.ts'
 import { finalRelayOutcome, relayOutcome } from '../../rails/wallets/relays/relay-outcome.ts'
@@ -62,6 +66,7 @@ export async function verifySettled(
     ...(await transfersConfirmedSince(parts, since)).map((transfer) => () => repeatTransfer(parts, transfer)),
     ...(await relaysConfirmedSince(parts, since)).map((relay) => () => repeatRelay(parts, relay)),
     ...(await paymentsSettledSince(parts, since)).map((payment) => () => reverseLost(parts, payment)),
+    ...(await paymentsDisplacedSince(parts, since)).map((payment) => () => resettle(parts, payment)),
     ...(await purchasesEndedSince(parts, since)).map((purchase) => () => verifyPurchase(parts, purchase)),
     ...(await sweepsEndedSince(parts, since)).map((sweep) => () => verifySweep(parts, sweep)),
   ]
@@ -151,6 +156,17 @@ async function repeatRelay(parts: VerifyingParts, relay: ConfirmedRelay): Promis
   parts.log.warn(facts, 'the chain lost a confirmed relay; resending it')
   await resendRelay(parts, relay)
   return false
+}
+
+/** Settles a failed payment that was made after all, because the block of what had displaced it was replaced. */
+async function resettle(
+  parts: VerifyingParts,
+  payment: Awaited<ReturnType<typeof paymentsDisplacedSince>>[number],
+): Promise<boolean> {
+  const resolution = await resolvePayment(parts, payment)
+  if (resolution === 'settled')
+    parts.log.warn({ paymentId: payment.id }, 'a payment that had been displaced was made')
+  return true
 }
 
 async function reverseLost(

@@ -19,7 +19,7 @@ import type { Chain, Hex } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { isVoucherCharged } from './channels.ts'
 import { encodeReceipt } from './receipt.ts'
-import { dropVoucher, failPayment, type StoredPayment, settlePayment } from './store.ts'
+import { DISPLACED, dropVoucher, failPayment, type StoredPayment, settlePayment } from './store.ts'
 
 /** Allowed lag of block time behind our clock before an expired authorization is given up. */
 const BLOCK_LAG_MS = 120_000
@@ -34,9 +34,6 @@ const GIVE_UP_MS = 10 * 60_000
 const CHANNEL_KEPT_MS = 6 * 60_000
 
 const EXPIRED = 'authorization_expired_unused'
-
-/** The authorization's nonce was spent on something other than this payment. */
-const DISPLACED = 'authorization_used_otherwise_or_canceled'
 
 export interface PaymentEvidenceDependencies {
   readonly chain: Pick<Chain, 'authorizationState' | 'permitState' | 'transaction'>

@@ -156,6 +156,24 @@ export async function paymentsSettledSince(
   )
 }
 
+/** Failure of a payment whose nonce was spent on something other than it. */
+export const DISPLACED = 'authorization_used_otherwise_or_canceled'
+
+/** Lists payments that something else has displaced since a moment: the block that shows it may be replaced. */
+export async function paymentsDisplacedSince(
+  { database: { kysely }, chain }: OnChain,
+  since: Date,
+): Promise<readonly StoredPayment[]> {
+  return kysely
+    .selectFrom('payment')
+    .selectAll()
+    .where('chain', '=', chain.name)
+    .where('state', '=', 'failed')
+    .where('failure', '=', DISPLACED)
+    .where('updated_at', '>=', since)
+    .execute()
+}
+
 /** Marks a payment as pending when processing stopped without a known outcome. */
 export async function markPending(
   { kysely }: Connection,
