@@ -69,8 +69,9 @@ describe('due times', () => {
     expect(times(recurrence, expected.length)).toEqual(expected)
   })
 
-  it('start with the first that is not before the start, and rise', () => {
-    for (const unit of ['day', 'week', 'month'] as const)
+  it.each(['day', 'week', 'month'] as const)(
+    'start with the first that is not before the start, and rise, by the %s',
+    (unit) => {
       for (const step of [1, 2, 5])
         for (const tz of ['UTC', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe'])
           for (const start of ['2026-10-31T23:59:59Z', '2027-01-31T02:30Z', '2028-02-29T12:00Z']) {
@@ -85,7 +86,8 @@ describe('due times', () => {
               expect(findIndex(recurrence, new Date(time - 1))).toBe(index)
             }
           }
-  })
+    },
+  )
 
   it('know time zones by name', () => {
     expect(['UTC', 'Europe/Berlin'].map(isTimeZone)).toEqual([true, true])
