@@ -214,6 +214,22 @@ overBothEngines('quorums', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     expect((await pay(key, '21')).status).toBe(200)
   })
 
+  it('holds what was agreed to, and not yet paid, to a stricter quorum', async () => {
+    const owner = await newGuest(origin())
+    const approver = await join(owner, 'approver')
+    await join(owner, 'approver')
+    await setQuorum(owner, { above: '10', count: 1 })
+    const id = asked.parse((await paySelf(owner, '20', 'agreed')).body).approvalId
+    expect(await approve(approver, id)).toMatchObject({ body: { status: 'approved', needed: 1 } })
+    await setQuorum(owner, { above: '10', count: 2 })
+    expect(await paySelf(owner, '20', 'agreed')).toMatchObject({
+      status: 403,
+      body: { code: 'approval_required', reason: 'quorum' },
+    })
+    const { body } = await owner.send('GET', '/api/wallets/transfers')
+    expect(body.transfers).toEqual([])
+  })
+
   it('leaves changes of a policy that an agent asks for to owners', async () => {
     const owner = await newGuest(origin())
     const approver = await join(owner, 'approver')

@@ -1,5 +1,6 @@
 /** One account and several people, over HTTP: invitations, roles, and what is left of somebody who was removed. */
 import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
@@ -21,7 +22,23 @@ const people = z.object({
 })
 const journal = z.object({ entries: z.array(z.looseObject({ action: z.string(), actor: z.unknown() })) })
 
-overBothEngines('an account of several people', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
+/** Waits until so many transactions of the database wait for a lock. */
+async function waitForWaiters(client: pg.Client, wanted: number): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        const { rowCount } = await client.query(
+          'select 1 from pg_stat_activity where datname = current_database() and wait_event_type = $1',
+          ['Lock'],
+        )
+        return rowCount
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(wanted)
+}
+
+overBothEngines('an account of several people', { RATE_GUESTS: '1000/60' }, ({ gateway, databaseUrl }) => {
   const origin = () => gateway().origin
   const invite = (owner: Person, email: string, role: string) => inviteByMail(origin(), owner, email, role)
   const signIn = (name: string) => signInAs(origin(), name)
@@ -223,6 +240,47 @@ overBothEngines('an account of several people', { RATE_GUESTS: '1000/60' }, ({ g
     expect((await back.send('POST', '/api/people/invitations/accept', { code: again })).status).toBe(200)
     const { body } = await owner.send('GET', '/api/security/journal')
     expect(journal.parse(body).entries.map(({ action }) => action)).toContain('person.removed')
+  })
+
+  it('pauses the keys of an owner who is lowered, and leaves those of the others', async () => {
+    const owner = await newGuest(origin())
+    const second = await join(owner, 'owner')
+    const [own, others] = [await newKey(second), await newKey(owner)]
+    const pay = { destination: `0x${'1'.repeat(40)}`, amount: '1', token: 'USDC' }
+    expect((await own.send('POST', '/api/wallets/transfer', pay)).status).toBe(200)
+    expect((await owner.send('PATCH', `/api/people/${second.id}`, { role: 'viewer' })).status).toBe(200)
+    expect(await own.send('POST', '/api/wallets/transfer', pay)).toMatchObject({ status: 403 })
+    expect((await others.send('POST', '/api/wallets/transfer', pay)).status).toBe(200)
+    const { body } = await owner.send('GET', '/api/security/journal')
+    expect(journal.parse(body).entries[0]).toMatchObject({
+      action: 'person.role_changed',
+      after: { role: 'viewer', grantsRevoked: 0, keysPaused: 1 },
+    })
+  })
+
+  it('leaves no key to a person who makes one while being removed', async (context) => {
+    const url = databaseUrl()
+    // One engine has one connection: nothing happens at once there.
+    if (url === null) return context.skip()
+    const owner = await newGuest(origin())
+    const second = await join(owner, 'owner')
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    try {
+      await holder.query('begin')
+      await holder.query("select pg_advisory_xact_lock(hashtext('bursar journal'), 0)")
+      const making = newKey(second)
+      await waitForWaiters(holder, 1)
+      const removing = owner.send('DELETE', `/api/people/${second.id}`)
+      await waitForWaiters(holder, 2)
+      await holder.query('commit')
+      const [made, { status }] = await Promise.all([making, removing])
+      expect(status).toBe(200)
+      const pay = { destination: `0x${'1'.repeat(40)}`, amount: '1', token: 'USDC' }
+      expect((await made.send('POST', '/api/wallets/transfer', pay)).status).not.toBe(200)
+    } finally {
+      await holder.end()
+    }
   })
 
   it('keeps the last owner, also when two leave at once', async () => {

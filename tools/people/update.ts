@@ -11,7 +11,7 @@ import {
   lockPeople,
 } from '../../src/people/identity/members/memberships.ts'
 import { personView, roleField, viewPeople } from '../../src/people/identity/members/person-view.ts'
-import { requireOneOf, requireOwner } from '../../src/people/identity/members/remove-person.ts'
+import { endKeys, requireOneOf, requireOwner } from '../../src/people/identity/members/remove-person.ts'
 import { sendSecurityNotice } from '../../src/people/identity/security-notices.ts'
 
 export default defineTool({
@@ -19,7 +19,7 @@ export default defineTool({
   title: 'Change a role',
   summary: 'Change what one of the people of the account may do; it applies to their next request.',
   description:
-    '`conflict`: the last owner stays an owner, and the people left must be enough for the approvals that the account requires.',
+    'An owner who becomes less loses what they let in: their programs lose access, and keys that they made are paused. `conflict`: the last owner stays an owner, and the people left must be enough for the approvals that the account requires.',
   route: 'PATCH /api/people/{id}',
   who: 'person',
   effect: 'write',
@@ -46,12 +46,14 @@ export default defineTool({
       await changeRole(database, after)
       await requireEnoughPeople(database, accountId, await readQuorums(database, accountId))
       if (role !== 'owner') await cancelInvitationsBy(database, { accountId, personId: id })
+      const { revoked, paused } =
+        before.role === 'owner' ? await endKeys(database, { ...after, at }) : { revoked: 0, paused: 0 }
       await sendSecurityNotice(context, { accountId: id, notice: 'role_changed', at })
       await recordChange(context, {
         action: 'person.role_changed',
         object: { kind: 'person', id },
         before: { role: before.role },
-        after: { role },
+        after: { role, grantsRevoked: revoked, keysPaused: paused },
       })
     }
     const [view] = await viewPeople(context, [after], person)

@@ -55,7 +55,19 @@ const raiseStatement: Statement = {
     from decision d where a.account_id = $1 and a.status = 'pending' and d.id = a.decision_id`,
 }
 
-/** Sets an account's quorums. What waits already needs as many people as it would now, and never fewer than it did. */
+const reopenStatement: Statement = {
+  name: 'approvals_reopen',
+  // Its call is still to come: nothing was paid under it.
+  text: `update approval a set status = 'pending', decided_at = null
+    from decision d where a.account_id = $1 and a.status = 'approved' and a.awaits_caller and a.used_by is null
+      and a.answer is null and a.problem is null and d.id = a.decision_id
+      and quorum_needed(a.account_id, (d.facts ->> 'usdMicros')::bigint) > a.needed`,
+}
+
+/**
+ * Sets an account's quorums. What waits already needs as many people as it would now, and never fewer than it did; what was agreed to
+ * and awaits its call waits for the others again.
+ */
 export async function setQuorums(
   database: Connection,
   { accountId, steps }: { accountId: string; steps: readonly Quorum[] },
@@ -65,6 +77,7 @@ export async function setQuorums(
     .set({ quorums: JSON.stringify(steps) })
     .where('id', '=', accountId)
     .execute()
+  await database.call(reopenStatement, [accountId])
   await database.call(raiseStatement, [accountId])
 }
 

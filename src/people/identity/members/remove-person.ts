@@ -73,6 +73,28 @@ const signersStatement: Statement = {
         and j.object_id = s.id)`,
 }
 
+/**
+ * Waits for keys that are being made, and lets no other be made until the transaction ends: one that is made meanwhile finds its
+ * maker's credential ended, or is seen by {@link endKeys}.
+ */
+async function lockNewKeys({ kysely }: Connection, accountId: string): Promise<void> {
+  await kysely.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().execute()
+}
+
+/**
+ * Ends the keys that a person has made who is an owner no more: their secrets may be known to them. Call it in the transaction that
+ * ends it, with the account's people locked.
+ */
+export async function endKeys(
+  database: Connection,
+  { personId, accountId, at }: Pick<Member, 'personId' | 'accountId'> & { at: Date },
+): Promise<EndedAccess> {
+  await lockNewKeys(database, accountId)
+  const ended = await database.call<{ kind: string }>(keysStatement, [accountId, personId, at])
+  const revoked = ended.filter(({ kind }) => kind === 'grant').length
+  return { revoked, paused: ended.length - revoked }
+}
+
 /** @property revoked their grants. @property paused the other keys that they made. */
 export interface EndedAccess {
   readonly revoked: number
@@ -116,8 +138,7 @@ export async function endMembership(
     )
     .execute()
   await database.call(signersStatement, [accountId, personId])
-  const ended = await database.call<{ kind: string }>(keysStatement, [accountId, personId, at])
+  const ended = await endKeys(database, { personId, accountId, at })
   await revokeSessions(database, { accountId: personId, at })
-  const revoked = ended.filter(({ kind }) => kind === 'grant').length
-  return { revoked, paused: ended.length - revoked }
+  return ended
 }
