@@ -48,6 +48,8 @@ async function main(argv: readonly string[]): Promise<number> {
       return (await import('./commands/keys.ts')).keys(rest, process.env)
     case 'audit':
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
+    case 'export':
+      return (await import('./commands/export.ts')).exportBooks(rest, values, process.env)
     case 'login':
     case 'logout': {
       noArguments(command, rest)

@@ -17,7 +17,7 @@ export const options = {
   url: { type: 'string', value: 'URL', about: 'gateway; BURSAR_URL or the local sandbox unless given' },
   key: { type: 'string', value: 'FILE', about: 'key file of an agent' },
   name: { type: 'string', value: 'NAME', about: 'name of the agent' },
-  out: { type: 'string', value: 'FILE', about: 'file to write; never overwritten' },
+  out: { type: 'string', value: 'FILE', about: 'file or directory to write; never overwritten' },
   data: { type: 'string', value: 'JSON', about: 'body of the request, or terms of a delegation' },
   email: { type: 'string', value: 'ADDRESS', about: 'e-mail address that the person signs in with' },
   jwks: { type: 'string', value: 'FILE', about: 'public keys of the receipts' },
@@ -49,6 +49,7 @@ export const options = {
     value: 'FORMAT',
     about: 'pdf, csv, ofx, camt, hledger or json; json unless given',
   },
+  month: { type: 'string', value: 'MONTH', about: 'month in UTC, such as 2026-11' },
   types: { type: 'string', value: 'T,…', about: 'types of events, such as transfer.confirmed' },
   json: { type: 'boolean', about: 'print JSON' },
   help: { type: 'boolean', short: 'h', about: 'explain the command' },
@@ -224,6 +225,14 @@ export const commands: readonly Command[] = [
     about: 'write the chain as JSON Lines, for external storage',
     required: ['out'],
     optional: ['jwks'],
+  },
+  {
+    name: 'export',
+    about: 'write the books of a month, for anybody to recompute',
+    required: ['month', 'out'],
+    details:
+      'Reads DATABASE_URL or DATA_DIR and writes into an empty directory: decisions with receipts, what became of each spend, budgets, postings, balances, evidence on chain, and a signed manifest. Instead of a month, days: 2026-11-01..2026-11-15. docs/verify/ has the format and a verifier in Python.',
+    examples: ['bursar export --month 2026-11 --out books-2026-11'],
   },
   {
     name: 'chain check',

@@ -17,6 +17,7 @@ import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import type { Connection, Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { expectRecomputed } from '../records/decisions/verify-bundle.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import {
   newOutsider,
@@ -451,6 +452,7 @@ describe.skipIf(testServerUrl === undefined)('interleavings', () => {
     // Every kind of step has succeeded at least once.
     expect([...steps.keys()].filter((name) => (successes.get(name) ?? 0) === 0)).toEqual([])
     await gateway.stop()
+    await expectRecomputed({ DATABASE_URL: env.DATABASE_URL ?? '' })
     const database = await open()
     try {
       expect((await trialBalance(database)).balanced).toBe(true)

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Recomputes a bundle of Bursar's books: python3 verify.py BUNDLE [--jwks FILE] [--rpc CHAIN=URL].
+
+Needs Python 3.9 and the package "cryptography". It shares no code with the gateway; README.md has the format."""
+import argparse, base64, datetime, hashlib, json, multiprocessing, os, sys, urllib.request
+from collections import defaultdict
+from decimal import Decimal
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+FILES = ["decisions", "spends", "usage", "policies", "postings", "balances"]
+BUDGETS = {"dailyBudget": "day", "weeklyBudget": "week", "monthlyBudget": "month", "totalBudget": "life"}
+TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+faults = []
+keys = {}  # kid -> public key, also in the worker processes
+
+
+def fault(where, what):
+    faults.append(f"{where}: {what}")
+
+
+def unpack(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def sha256(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def open_jws(jws, kind):
+    """The payload of a compact JWS (RFC 7515) with Ed25519 (RFC 8037), or None."""
+    try:
+        head, body, signature = jws.split(".")
+        header = json.loads(unpack(head))
+        if header["alg"] != "EdDSA" or header["typ"] != kind:
+            return None
+        keys[header["kid"]].verify(unpack(signature), f"{head}.{body}".encode())
+        return unpack(body).decode()
+    except (ValueError, KeyError, InvalidSignature):
+        return None
+
+
+def load_keys(jwks):
+    keys.update({k["kid"]: Ed25519PublicKey.from_public_bytes(unpack(k["x"])) for k in jwks["keys"]})
+
+
+def rows(directory, name):
+    with open(os.path.join(directory, f"{name}.jsonl"), encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield number, json.loads(line)
+            except ValueError:
+                fault(f"{name} {number}", "is no JSON")
+
+
+def check_files(directory, named):
+    if sorted(named) != sorted(f"{name}.jsonl" for name in FILES):
+        fault("manifest", "does not name the files of this format")
+    for name, said in named.items():
+        digest, count = hashlib.sha256(), 0
+        with open(os.path.join(directory, os.path.basename(name)), "rb") as file:
+            for line in file:
+                digest.update(line)
+                count += 1
+        if (digest.hexdigest(), count) != (said["sha256"], said["lines"]):
+            fault(name, f"is not the file that was signed: {count} lines for {said['lines']}")
+
+
+def check_receipts(job):
+    """Whether each receipt is signed and says what its decision says. Runs in worker processes."""
+    issuer, batch = job
+    wrong = []
+    for sequence, content, receipt in batch:
+        payload = open_jws(receipt, "bursar-decision+jwt")
+        said, decision = json.loads(payload) if payload else {}, json.loads(content)
+        if isinstance(decision["facts"], dict):
+            decision["facts"].pop("found", None)
+        if said != {**decision, "iss": issuer, "contentHash": sha256(content)}:
+            wrong.append(sequence)
+    return wrong
+
+
+def read_decisions(directory, manifest, pool):
+    """Checks the chain, and returns the decisions of the period by id."""
+    chain, decisions, batches, batch = manifest["chain"], {}, [], []
+    sequence, previous = (chain["first"] - 1, chain["previous"]) if chain else (0, "")
+    for number, row in rows(directory, "decisions"):
+        sequence += 1
+        if row["sequence"] != sequence:
+            fault(f"decisions {number}", f"is sequence {row['sequence']} where {sequence} is due")
+            sequence = row["sequence"]
+        if sha256(previous + row["content"]) != row["hash"]:
+            fault(f"decisions {number}", "does not have the hash of its content and of the decision before it")
+        previous = row["hash"]
+        batch.append((sequence, row["content"], row["receipt"]))
+        if len(batch) == 2000:
+            batches, batch = [*batches, pool.apply_async(check_receipts, ((manifest["iss"], batch),))], []
+        d = json.loads(row["content"])
+        if manifest["from"] <= d["at"] < manifest["to"]:
+            facts = d["facts"] if isinstance(d["facts"], dict) else {}
+            usd = facts.get("usdMicros")
+            decisions[d["decisionId"]] = (d["at"], d["accountId"], d["keyId"], d["verdict"], d["policyHash"],
+                                          None if usd is None else int(usd), d["violations"] == [], facts.get("category"))
+    batches.append(pool.apply_async(check_receipts, ((manifest["iss"], batch),)))
+    for wrong in (sequence for done in batches for sequence in done.get()):
+        fault(f"decision {wrong}", "has no receipt by these keys that says what it says")
+    if chain and (sequence, previous) != (chain["last"], chain["head"]):
+        fault("decisions", "do not end at the head that was signed")
+    return decisions
+
+
+def read_spends(directory, decisions):
+    """What became of each allowed decision, by its id."""
+    spends = {}
+    for number, s in rows(directory, "spends"):
+        where, d = f"spends {number}", decisions.get(s["decision"])
+        for name in ("counted", "units", "taken"):
+            s[name] = int(s[name])
+        if s["decision"] in spends:
+            fault(where, "is there twice")
+        elif d is None or d[3] != "allow":
+            fault(where, f"{s['decision']} was not allowed in this period")
+        elif d[1] != s["account"] or d[2] != (s["keys"][-1] if s["keys"] else None):
+            fault(where, "names another account or key than its decision")
+        elif s["day"] != d[0][:10]:
+            fault(where, f"counts on {s['day']}, not on the day of its decision")
+        elif not 0 <= s["counted"] <= (d[5] or 0) or not 0 <= s["taken"] <= s["units"]:
+            fault(where, "counts or takes more than was decided")
+        if s["status"] not in ("reserved", "settled", "released"):
+            fault(where, f"has the status {s['status']}")
+        spends[s["decision"]] = s
+    for missing in (id for id, d in decisions.items() if d[3] == "allow" and id not in spends):
+        fault("spends", f"{missing} was allowed, and what became of it is missing")
+    return spends
+
+
+def read_postings(directory, manifest, spends):
+    """Re-adds the ledger. Returns what each spend held, what left that by destination, and the spends that were released."""
+    moved, seen, left, released, holds = defaultdict(int), {}, defaultdict(lambda: defaultdict(int)), set(), defaultdict(int)
+    for number, p in rows(directory, "postings"):
+        where, units = f"postings {number}", int(p["units"])
+        if p["ordinal"] != seen.get(p["transaction"], 0) + 1:
+            fault(where, "is not the next posting of its transaction")
+        seen[p["transaction"]] = p["ordinal"]
+        if units <= 0 or p["source"] == p["destination"]:
+            fault(where, "moves nothing")
+        if not manifest["from"] <= p["at"] < manifest["to"]:
+            fault(where, "is not of this period")
+        moved[p["source"], p["asset"]] -= units
+        moved[p["destination"], p["asset"]] += units
+        spend = spends.get(p["reference"])
+        if p["kind"] == "release":
+            released.add(p["reference"])
+        if spend and p["asset"] == spend["asset"] and p["destination"] in (spend["held"], p["kind"] == "hold" and p["destination"]):
+            holds[p["reference"], p["destination"] == spend["held"]] += units
+        if spend and p["source"] == spend["held"] and p["kind"] in ("settle", "take", "release"):
+            left[p["reference"]][p["destination"]] += units
+    totals = defaultdict(lambda: [0, 0])
+    for number, b in rows(directory, "balances"):
+        opening, closing, name = int(b["opening"]), int(b["closing"]), (b["account"], b["asset"])
+        if opening + moved.pop(name, 0) != closing:
+            fault(f"balances {number}", f"{name[0]} does not close with its opening and its postings")
+        if b["account"].startswith("acct_") and min(opening, closing) < 0:
+            fault(f"balances {number}", f"{name[0]} is below zero")
+        totals[b["asset"]][0] += opening
+        totals[b["asset"]][1] += closing
+    for asset, (opening, closing) in totals.items():
+        if opening or closing:
+            fault("balances", f"{asset} does not add up to zero")
+    for account, asset in moved:
+        fault("balances", f"{account} has postings in {asset} and no balance")
+    return left, released, holds
+
+
+def check_holds(decisions, spends, left, holds, manifest):
+    """Each spend held its money, which left as the spend ended. A card's money stays held for what it promised."""
+    for id, s in spends.items():
+        gone, back = sum(left[id].values()), left[id].get(s["source"], 0)
+        if s["source"] is None or s["source"] == s["held"]:
+            continue
+        # What was held in the wallet first, and more of it, was carried to the purse that pays.
+        held = holds[id, True] or (s["units"] if holds[id, False] >= s["units"] else 0)
+        if held < s["units"]:
+            fault(f"spend {id}", f"holds {s['units']} of which the postings tell {held}")
+        elif s["status"] == "released" and gone != back:
+            fault(f"spend {id}", "was released and paid")
+        elif id in decisions and decisions[id][7] == "card" and gone == 0:
+            continue
+        elif s["ended"] and s["ended"] < manifest["to"] and gone != held:
+            fault(f"spend {id}", f"ended, and {held - gone} of its {s['asset']} are where they were")
+        elif gone - back > s["taken"] or (s["status"] == "reserved" and gone != s["taken"]):
+            fault(f"spend {id}", "paid other money than was taken")
+
+
+def starts_of(day):
+    """First days of the spans that a day lies in."""
+    date = datetime.date.fromisoformat(day)
+    monday = date - datetime.timedelta(days=date.weekday())
+    return {"day": day, "week": monday.isoformat(), "month": day[:7], "life": ""}
+
+
+def check_budgets(directory, manifest, decisions, spends, released):
+    """Counters are what the decisions add up to, and no spend went beyond its key's policy."""
+    policies, counted = {}, defaultdict(lambda: [0, 0])
+    for number, row in rows(directory, "policies"):
+        policies[row["hash"]] = json.loads(row["policy"])
+        if sha256(row["policy"]) != row["hash"]:
+            fault(f"policies {number}", "does not have its hash")
+    for s in spends.values():
+        for key in s["keys"]:
+            counted[key, s["day"]][0] += s["counted"]
+            counted[key, s["day"]][1] += s["status"] != "released"
+    first, last, used = manifest["from"][:10], manifest["to"][:10], defaultdict(lambda: [0, 0])
+    for number, u in rows(directory, "usage"):
+        said = [int(u["counted"]), u["count"]]
+        added = counted.pop((u["key"], u["day"]), [0, 0])
+        if u["day"] < first:
+            for span, start in starts_of(u["day"]).items():
+                used[u["key"], span, start][0] += said[0]
+                used[u["key"], span, start][1] += said[1]
+        # If later decisions are left out, the counters of the last day know of them.
+        elif said != added and not (manifest["isCut"] and u["day"] == last and said >= added):
+            fault(f"usage {number}", f"{u['key']} used {said} on {u['day']}; its decisions add up to {added}")
+    for (key, day), added in counted.items():
+        if added != [0, 0]:
+            fault("usage", f"{key} has spends on {day} and no counter")
+    for id in sorted(spends, key=lambda one: (decisions[one][0], one) if one in decisions else ("", one)):
+        s, d = spends[id], decisions.get(id)
+        spans = starts_of(s["day"])
+        if d and d[2] and d[6]:
+            policy = policies.get(d[4])
+            if policy is None:
+                fault(f"decision {id}", "was made by a policy that is missing")
+            elif d[5] is not None:
+                most = policy.get("perTransaction", {}).get("max")
+                if most is not None and d[5] > Decimal(most) * 1_000_000:
+                    fault(f"decision {id}", "allowed more than a transaction may have")
+                for name, span in BUDGETS.items():
+                    limit = policy.get(name)
+                    value, count = used[d[2], span, spans[span]]
+                    if limit and s["status"] != "released" and (
+                            value + s["counted"] > Decimal(limit["max"]) * 1_000_000 or count >= limit.get("maxCount", 10**9)):
+                        fault(f"decision {id}", f"went beyond {name}")
+        # What was released and paid after all is counted, though others were allowed meanwhile.
+        if s["status"] != "released" and not (id in released and s["taken"] == s["units"]):
+            for key in s["keys"]:
+                for span, start in spans.items():
+                    used[key, span, start][0] += s["counted"]
+                    used[key, span, start][1] += 1
+
+
+def check_evidence(spends, left, nodes):
+    """What left for a chain names its transaction; with a node, its Transfer is there."""
+    seen = 0
+    for id, s in spends.items():
+        paid = sum(units for place, units in left[id].items() if place == f"external:{s['chain']}") if s["chain"] else 0
+        if paid == 0 or s["chain"] not in nodes:
+            continue
+        seen += 1
+        call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionReceipt", "params": [s["transaction"]]}
+        request = urllib.request.Request(nodes[s["chain"]], json.dumps(call).encode(), {"content-type": "application/json"})
+        receipt = json.load(urllib.request.urlopen(request, timeout=30)).get("result") or {"logs": []}
+        logs = [log for log in receipt["logs"] if log["topics"][:1] == [TRANSFER] and len(log["topics"]) == 3]
+        if not any(int(log["data"], 16) == paid and log["topics"][2][-40:] == s["payee"][-40:].lower() for log in logs):
+            fault(f"spend {id}", f"{s['transaction']} on {s['chain']} does not pay {paid} to {s['payee']}")
+    return seen
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("bundle")
+    parser.add_argument("--jwks", help="keys of the gateway, from /.well-known/jwks.json, kept from an earlier day")
+    parser.add_argument("--rpc", action="append", default=[], metavar="CHAIN=URL", help="node that confirms evidence")
+    options = parser.parse_args()
+    with open(os.path.join(options.bundle, "manifest.jws"), encoding="utf-8") as file:
+        jws = file.read().strip()
+    said = json.loads(unpack(jws.split(".")[1]))
+    load_keys(json.load(open(options.jwks, encoding="utf-8")) if options.jwks else said["jwks"])
+    payload = open_jws(jws, "bursar-books+jws")
+    if payload is None or said["format"] != "bursar-books/1":
+        sys.exit("manifest: is not signed by these keys")
+    manifest = json.loads(payload)
+    check_files(options.bundle, manifest["files"])
+    with multiprocessing.Pool() as pool:
+        decisions = read_decisions(options.bundle, manifest, pool)
+    spends = read_spends(options.bundle, decisions)
+    left, released, holds = read_postings(options.bundle, manifest, spends)
+    check_holds(decisions, spends, left, holds, manifest)
+    check_budgets(options.bundle, manifest, decisions, spends, released)
+    confirmed = check_evidence(spends, left, dict(pair.split("=", 1) for pair in options.rpc))
+    if faults:
+        sys.exit("\n".join([*faults[:50], f"{len(faults)} faults"]))
+    print(f"{manifest['iss']} from {manifest['from']} to {manifest['to']}: {len(decisions)} decisions, {len(spends)} spends, "
+          f"{confirmed} confirmed on chain. All signatures, counters, holds and balances are as recomputed.")
+    if not options.jwks:
+        print("Verified with the keys in the bundle itself: give --jwks to be independent of them.", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+/** `bursar export`: writes the books of a period as files that a stranger can recompute. */
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock } from '../core/base/clock.ts'
+import { deriveSigningKey } from '../records/decisions/signing-key.ts'
+import { writeBundle } from '../records/decisions/write-bundle.ts'
+import { period } from '../records/statements/period.ts'
+import { findIssuer, onAuditDatabase, readDataKey } from './audit-database.ts'
+
+const usage = 'Usage: bursar export --month MONTH --out DIRECTORY'
+
+/** @returns exit code 0. @throws Error with the reason; nothing is left of the bundle then. */
+export async function exportBooks(
+  rest: readonly string[],
+  { month, out }: { readonly month?: string | undefined; readonly out?: string | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  if (month === undefined || out === undefined || rest.length > 0) throw new Error(usage)
+  const { success, data: span, error } = period.safeParse(month)
+  if (!success) throw new Error(`The period ${error.issues[0]?.message ?? 'is wrong'}.`)
+  return onAuditDatabase(
+    env,
+    async (database, config) => {
+      const dataKey = await readDataKey(database, config)
+      if (dataKey === null) throw new Error('DATA_KEY is not set: without it nobody can sign the bundle.')
+      const key = await deriveSigningKey(dataKey)
+      await makeDirectory(out)
+      try {
+        const report = await writeBundle(database, out, {
+          ...{ issuer: await findIssuer(database, config), key, period: span, now: systemClock() },
+          progress: showProgress,
+        })
+        if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+        process.stdout.write(
+          `${report.decisions} decisions and ${report.postings} postings until ${report.to.toISOString()} are in ${out}.\nVerify them: python3 docs/verify/verify.py ${out} --jwks jwks.json\n`,
+        )
+        return 0
+      } catch (error) {
+        for (const name of await readdir(out)) await rm(join(out, name))
+        throw error
+      }
+    },
+    'With DATA_DIR only one process can open the books: stop the gateway first, or use DATABASE_URL.',
+  )
+}
+
+/** @throws Error when something is in it. */
+async function makeDirectory(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 })
+  if ((await readdir(path)).length > 0) throw new Error(`${path} is not empty. Nothing is overwritten.`)
+}
+
+function showProgress(file: string, lines: number): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${lines.toLocaleString('en-US')} in ${file}\r`)
+}

@@ -1,0 +1,239 @@
+/**
+ * Books that a stranger can recompute: what was decided, held, posted and paid in a period, as files of JSON Lines, and a signed manifest
+ * that names each of them by its hash. docs/verify/ has the format on one page and a verifier that shares no code with the gateway.
+ */
+import { createHash } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CompactSign } from 'jose'
+import { sql } from 'kysely'
+import { canonicalContent } from '../../books/spending/decision-content.ts'
+import { canonicalJson, toJson } from '../../core/base/json.ts'
+import type { Connection, Database } from '../../storage/database.ts'
+import {
+  hasLater,
+  type IdSpan,
+  policyPages,
+  postingPages,
+  readFirstUnsealed,
+  readSequences,
+  type Span,
+  spendPages,
+  usagePages,
+  withIds,
+} from './bundle-store.ts'
+import type { SigningKey } from './signing-key.ts'
+import { readSealed, type SealedDecision } from './store.ts'
+
+const BUNDLE_FORMAT = 'bursar-books/1'
+const MANIFEST_TYPE = 'bursar-books+jws'
+
+export interface BundleReport {
+  readonly to: Date
+  readonly decisions: number
+  readonly postings: number
+}
+
+interface Part {
+  readonly name: string
+  readonly lines: AsyncIterable<readonly string[]> | Iterable<readonly string[]>
+}
+
+/**
+ * Writes the bundle of a period into an empty directory, from one snapshot of the database. A period that is not over ends where the
+ * first decision waits for its seal, or now. @param issuer the gateway's origin. @throws Error when nothing of it has passed yet.
+ */
+export function writeBundle(
+  database: Database,
+  directory: string,
+  {
+    issuer,
+    key,
+    period,
+    now,
+    progress,
+  }: {
+    issuer: string
+    key: SigningKey
+    period: Span
+    now: Date
+    progress: (file: string, lines: number) => void
+  },
+): Promise<BundleReport> {
+  return database.transaction(async (snapshot) => {
+    await sql`set transaction isolation level repeatable read`.execute(snapshot.kysely)
+    const span = await cutSpan(snapshot, period, now)
+    const ends = await readSequences(snapshot, span)
+    const files: Record<string, { lines: number; sha256: string }> = {}
+    for (const { name, lines } of listParts(snapshot, span, ends))
+      files[name] = await writeLines(join(directory, name), lines, (count) => progress(name, count))
+    const manifest = canonicalJson(
+      toJson({
+        format: BUNDLE_FORMAT,
+        iss: issuer,
+        from: span.from.toISOString(),
+        to: span.to.toISOString(),
+        madeAt: now.toISOString(),
+        isCut: await hasLater(snapshot, span),
+        chain: ends === null ? null : await readEnds(snapshot, ends),
+        files,
+        jwks: key.keySet,
+      }),
+    )
+    const signed = await new CompactSign(Buffer.from(manifest))
+      .setProtectedHeader({ alg: 'EdDSA', typ: MANIFEST_TYPE, kid: key.keyId })
+      .sign(key.privateKey)
+    await writeLines(join(directory, 'manifest.jws'), [[signed]], () => {})
+    return {
+      to: span.to,
+      decisions: files['decisions.jsonl']?.lines ?? 0,
+      postings: files['postings.jsonl']?.lines ?? 0,
+    }
+  })
+}
+
+function listParts(
+  snapshot: Connection,
+  span: IdSpan,
+  ends: { readonly first: bigint; readonly last: bigint } | null,
+): readonly Part[] {
+  const balances: Balances = new Map()
+  return [
+    {
+      name: 'decisions.jsonl',
+      lines: ends === null ? [] : map(sealedBetween(snapshot, ends), formatDecision),
+    },
+    { name: 'spends.jsonl', lines: map(spendPages(snapshot, span), format) },
+    { name: 'usage.jsonl', lines: map(usagePages(snapshot, span), format) },
+    { name: 'policies.jsonl', lines: policyLines(snapshot) },
+    { name: 'postings.jsonl', lines: postingLines(snapshot, span, balances) },
+    { name: 'balances.jsonl', lines: balanceLines(balances) },
+  ]
+}
+
+async function cutSpan(snapshot: Connection, { from, to }: Span, now: Date): Promise<IdSpan> {
+  const end = to < now ? to : now
+  if (end <= from) throw new Error(`Nothing has happened yet: the period begins on ${from.toISOString()}.`)
+  const whole = withIds({ from, to: end })
+  const waiting = await readFirstUnsealed(snapshot, whole)
+  if (waiting === null) return whole
+  if (to >= now && waiting > from) return withIds({ from, to: waiting })
+  throw new Error(
+    `A decision of ${waiting.toISOString()} is not sealed yet. A running gateway seals within seconds; what it refuses to seal, "bursar audit verify" names.`,
+  )
+}
+
+async function* sealedBetween(
+  snapshot: Connection,
+  { first, last }: { readonly first: bigint; readonly last: bigint },
+): AsyncGenerator<readonly SealedDecision[]> {
+  for (let after = first - 1n; after < last; ) {
+    const page = await readSealed(snapshot, { after, limit: 500 })
+    yield page.filter(({ sequence }) => sequence <= last)
+    after = page.at(-1)?.sequence ?? last
+  }
+}
+
+async function readEnds(snapshot: Connection, { first, last }: { first: bigint; last: bigint }) {
+  const [start] = await readSealed(snapshot, { after: first - 1n, limit: 1 })
+  const [end] = await readSealed(snapshot, { after: last - 1n, limit: 1 })
+  return { first: Number(first), previous: start?.previous, last: Number(last), head: end?.hash }
+}
+
+/** The content as its canonical text, which is what its hash covers: whoever reads it need not write canonical JSON. */
+function formatDecision({ sequence, decisionId, hash, receipt, content }: SealedDecision): string {
+  if (content === null)
+    throw new Error(
+      `The decision ${decisionId} (sequence ${sequence}) is in the chain but has been deleted. Run "bursar audit verify".`,
+    )
+  return JSON.stringify({ sequence: Number(sequence), hash, content: canonicalContent(content), receipt })
+}
+
+/** Each policy once, by its hash. */
+async function* policyLines(snapshot: Connection): AsyncGenerator<readonly string[]> {
+  const known = new Set<string>()
+  for await (const page of policyPages(snapshot)) {
+    const texts = page.map(({ policy }) => canonicalJson(policy))
+    const fresh = [...new Set(texts)].filter((text) => !known.has(hashText(text)))
+    for (const text of fresh) known.add(hashText(text))
+    yield fresh.map((text) => JSON.stringify({ hash: hashText(text), policy: text }))
+  }
+}
+
+/** By ledger account and asset: the balance at the start of the period and at its end. */
+type Balances = Map<
+  string,
+  { readonly account: string; readonly asset: string; opening: bigint; closing: bigint }
+>
+
+/** The postings of the period. All before it are read too, for the balances. */
+async function* postingLines(
+  snapshot: Connection,
+  { from, to }: Span,
+  balances: Balances,
+): AsyncGenerator<readonly string[]> {
+  for await (const page of postingPages(snapshot, to)) {
+    for (const { source, destination, asset, units, at } of page) {
+      change(balances, { account: source, asset, units: -units, isBefore: at < from })
+      change(balances, { account: destination, asset, units, isBefore: at < from })
+    }
+    yield page.filter(({ at }) => at >= from).map(format)
+  }
+}
+
+function change(
+  balances: Balances,
+  { account, asset, units, isBefore }: { account: string; asset: string; units: bigint; isBefore: boolean },
+): void {
+  const name = `${account} ${asset}`
+  const balance = balances.get(name) ?? { account, asset, opening: 0n, closing: 0n }
+  balance.closing += units
+  if (isBefore) balance.opening += units
+  balances.set(name, balance)
+}
+
+function* balanceLines(balances: Balances): Generator<readonly string[]> {
+  const sorted = [...balances].sort(([one], [other]) => (one < other ? -1 : 1))
+  yield sorted.map(([, balance]) => format(balance))
+}
+
+function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+/** Whole numbers are texts: they may be greater than other programs' numbers. */
+function format(row: object): string {
+  return JSON.stringify(row, (_name, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  )
+}
+
+async function* map<Row>(
+  pages: AsyncIterable<readonly Row[]>,
+  write: (row: Row) => string,
+): AsyncGenerator<readonly string[]> {
+  for await (const page of pages) yield page.map(write)
+}
+
+/** @throws Error when the file exists. */
+async function writeLines(
+  path: string,
+  pages: Part['lines'],
+  progress: (lines: number) => void,
+): Promise<{ lines: number; sha256: string }> {
+  const hash = createHash('sha256')
+  const file = await open(path, 'wx', 0o600)
+  let count = 0
+  try {
+    for await (const page of pages) {
+      const text = page.map((line) => `${line}\n`).join('')
+      hash.update(text)
+      await file.write(text)
+      count += page.length
+      progress(count)
+    }
+  } finally {
+    await file.close()
+  }
+  return { lines: count, sha256: hash.digest('hex') }
+}
