@@ -33,12 +33,12 @@ const payee = z
   .string()
   .max(120)
   .regex(
-    /^(0x[0-9a-fA-F]{40}|rcp_[0-9a-z]{26}|contact:.+)$/,
+    /^(0x[0-9a-fA-F]{40}|rcp_[0-9a-z]{26}|con_[0-9a-z]{26}|contact:.+)$/,
     'must be an EVM address (0x and 40 hex digits), the id of a recipient (rcp_…) or contact:NAME',
   )
   .overwrite(normalizePayee)
   .describe(
-    'EVM address, 0x and 40 hex digits, case-insensitive; `rcp_…`, a recipient of payouts; or `contact:NAME`, as that contact is when a spend is decided.',
+    'EVM address, 0x and 40 hex digits, case-insensitive; `rcp_…`, a recipient of payouts; or `contact:NAME`, as that contact is when a spend is decided, whatever it is called by then. `con_…`: a contact that was removed, which is nobody.',
   )
 
 const merchantCodes = z.array(z.string().regex(/^\d{4}$/, 'must be four digits')).max(1000)

@@ -19,6 +19,7 @@ export default defineTool({
   role: 'accountant',
   effect: 'read',
   mcp: true,
+  policies: 'response',
   input: z.strictObject({}),
   output: z.strictObject({
     principal: z.enum(['session', 'key']).describe('Kind of caller: a person’s session, or a key.'),

@@ -3179,6 +3179,8 @@ export type Movement = {
   } | null
   /** Hash on the chain, if there is one. */
   transactionHash: string | null
+  /** Decision that allowed the payment; null for what came in. */
+  decisionId: string | null
 }
 
 export type NotificationChannel = {
@@ -3441,6 +3443,38 @@ export type PathUsage = {
 }
 
 export type Payee = string
+
+export type Payment = {
+  /** Id of its movement. */
+  id: string
+  /** Asset of its movement. */
+  asset: string
+  /** Name of the key that paid; null for a person. */
+  agent: string | null
+  /** Approval that it was made under; null: nobody was asked. */
+  approvalId: string | null
+  /** People who agreed: `acct_…` */
+  agreed: string[]
+  /** The decision on it; null where none was needed. */
+  decision: {
+    /** ISO 8601 UTC. */
+    at: string
+    /** Such as `wallets.transfer`. */
+    operation: string
+    /** `allow`. */
+    verdict: string
+    /** Version of the key’s policy; null for a person. */
+    policyVersion: number | null
+    /** SHA-256 of that policy, hex. */
+    policyHash: string | null
+    /** True if its receipt is signed by this gateway and says the same. */
+    verified: boolean
+    /** Position in the chain of decisions; null until it is sealed. */
+    sequence: number | null
+    /** Hash in that chain, hex. */
+    hash: string | null
+  } | null
+}
 
 export type PaymentRequest = {
   /** `req_…` */
@@ -5055,6 +5089,8 @@ export type StatementsGetResponse = {
   }[]
   /** What came and left, oldest first. */
   movements: Movement[]
+  /** With `pages=each`: who paid each movement out, and the decision on it. */
+  payments?: Payment[]
 }
 
 export type Swap = {
@@ -7008,6 +7044,8 @@ export interface Operations {
       {
         /** Month or days. */
         period: string
+        /** `each`: who made each payment, what for, its evidence and the decision on it; in a PDF a page of its own. At most 500 payments. Default: none of it. */
+        pages?: 'each'
       },
       StatementsGetResponse
     >

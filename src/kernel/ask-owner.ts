@@ -1,5 +1,5 @@
 /** Requests for exceptions: a key asks its owner for exactly one call that its policy denies. Nothing is held or counted. */
-
+import { z } from 'zod'
 import {
   type Approval,
   belongsToAnotherCall,
@@ -19,8 +19,11 @@ import { requireRail } from './gates/rail.ts'
 import { requireScope } from './gates/scope.ts'
 import { judgeException } from './gates/spend.ts'
 import { findOwnerChange } from './owner-changes.ts'
+import { keepContactIds } from './policy-contacts.ts'
 import { resolvePayee } from './resolve-payee.ts'
 import type { Tool } from './tool.ts'
+
+const members = z.record(z.string(), z.unknown())
 
 /** @param tools all tools; only spends, and changes that the owner makes, can be asked for. */
 export function createAskOwner(tools: readonly Tool[]): AskOwner {
@@ -49,7 +52,7 @@ async function askOwner(
   const { raw, payee } = await resolvePayee(
     { ...context, idempotencyKey },
     tool,
-    change === undefined ? input : change.toInput(input, key),
+    change === undefined ? input : change.toInput(members.parse(await keepContactIds(context, input)), key),
   )
   const call = tool.decode(raw)
   const fingerprint = hashSpendCall(context, operation, call.input)

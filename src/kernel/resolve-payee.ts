@@ -15,7 +15,7 @@ import {
   readPayee,
   requireSamePayee,
 } from '../records/contacts/payee.ts'
-import { type Contact, findContactsByName, isNamed } from '../records/contacts/store.ts'
+import { type Contact, findContactsByName, isNamed, listContacts } from '../records/contacts/store.ts'
 import type { Context } from './context.ts'
 import { idempotencyOwner } from './fingerprint.ts'
 import type { Tool } from './tool.ts'
@@ -72,9 +72,14 @@ export async function resolvePayee(
   }
 }
 
+/** True for people, and for keys that may read or pay contacts. */
+export function mayKnowContacts(principal: AccountPrincipal): boolean {
+  return principal.kind !== 'key' || knowing.some((scope) => principal.key.scopes.includes(scope))
+}
+
 /** A key that pays nobody learns neither names nor addresses by trying. @throws Failure `insufficient_scope`. */
-function requireKnowing(principal: AccountPrincipal): void {
-  if (principal.kind !== 'key' || knowing.some((scope) => principal.key.scopes.includes(scope))) return
+export function requireKnowing(principal: AccountPrincipal): void {
+  if (mayKnowContacts(principal) || principal.kind !== 'key') return
   throw new Failure('insufficient_scope', `The key "${principal.key.name}" lacks wallets:read.`, {
     scopes: ['wallets:read'],
     hint: 'Send the address, or tell the owner: only the owner can grant the scope that reads contacts.',
@@ -122,19 +127,27 @@ async function findEarlierPayee(
   return payee
 }
 
-/** A policy with what its contacts have now in place of their names. A name that no contact has stays, and is nobody's. */
+/**
+ * A policy with what its contacts have now in place of their ids. The id of a contact that was removed stays, and is nobody's.
+ * A policy that was written while policies kept names has names, which are whoever has them.
+ */
 export async function resolvePolicy(
   context: Pick<Context, 'database' | 'settings'>,
   { accountId, policy, chain }: { accountId: string; policy: Policy | null; chain: string | null },
 ): Promise<Policy | null> {
   const { allow, deny, ...others } = policy?.counterparties ?? {}
-  const names = [...(allow ?? []), ...(deny ?? [])].flatMap((entry) => readContactName(entry) ?? [])
-  if (policy === null || names.length === 0) return policy
-  const found = await findContactsByName(context, { accountId, names: [...new Set(names)] })
-  const contacts = new Map(found.map((contact) => [foldName(contact.name), contact]))
+  const isContact = (entry: string) => entry.startsWith('con_') || readContactName(entry) !== null
+  if (policy === null || ![...(allow ?? []), ...(deny ?? [])].some(isContact)) return policy
+  const known = await listContacts(context, accountId)
+  const contacts = new Map(
+    known.flatMap((contact) => [
+      [contact.id, contact] as const,
+      [`contact:${foldName(contact.name)}`, contact] as const,
+    ]),
+  )
   const replace = (list: readonly string[], expand: (contact: Contact) => readonly string[]) =>
     list.flatMap((entry) => {
-      const contact = contacts.get(readContactName(entry) ?? '')
+      const contact = contacts.get(entry)
       return contact === undefined ? [entry] : expand(contact).map((payee) => payee.toLowerCase())
     })
   return {

@@ -15,7 +15,7 @@ import { namedPayee } from '../records/contacts/payee.ts'
 import type { FindKey, RunApproved, Services } from './context.ts'
 import { hashSpendCall } from './fingerprint.ts'
 import { findOwnerChange } from './owner-changes.ts'
-import { hideShownOnce, type Outcome, recall, run } from './run.ts'
+import { hideShownOnce, type Outcome, recall, runCall } from './run.ts'
 import type { Tool } from './tool.ts'
 
 type Key = Extract<AccountPrincipal, { kind: 'key' }>
@@ -59,7 +59,11 @@ async function runApproved(
     const { body } =
       change === undefined || principal === undefined
         ? await runOnce(context, { ...approval, keyId: approval.keyId }, { tool, findKey })
-        : await run(tool, { ...context, principal, idempotencyKey: approval.id }, parseJson(approval.input))
+        : await runCall(
+            tool,
+            { ...context, principal, idempotencyKey: approval.id },
+            parseJson(approval.input),
+          )
     return await keep({ answer: toJson({ ...body, ...hideShownOnce(tool, body) }) })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
@@ -158,7 +162,7 @@ async function runOnce(
   const { status, expiresAt } = found.key
   if (status === 'revoked' || (expiresAt !== null && expiresAt <= now))
     throw new Failure('unknown_key', 'The requesting key was revoked or has expired.')
-  return run(tool, caller, raw)
+  return runCall(tool, caller, raw)
 }
 
 /** Finishes approved calls that a crash or a slow provider left open. A failing one does not block the others. */

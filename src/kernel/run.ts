@@ -19,6 +19,7 @@ import { requireProof } from './gates/proof.ts'
 import { requireRail } from './gates/rail.ts'
 import { requireScope, requireUnpaused } from './gates/scope.ts'
 import { reserve, type SpendGate } from './gates/spend.ts'
+import { keepingContactIds, showContactNames } from './policy-contacts.ts'
 import { resolvePayee } from './resolve-payee.ts'
 import { requireValidCredential } from './standing.ts'
 import type { Call, Effect, Tool } from './tool.ts'
@@ -35,11 +36,21 @@ export interface Outcome {
 
 /** @throws Failure of the tool and the gates. */
 export async function run(tool: Tool, caller: Omit<Context, 'afterCommit'>, raw: unknown): Promise<Outcome> {
+  const outcome = await runCall(tool, caller, raw)
+  return { ...outcome, body: await showContactNames(caller, tool, outcome.body) }
+}
+
+/** Runs a call whose response is kept: contacts in policies are ids there. @throws Failure of the tool and the gates. */
+export async function runCall(
+  tool: Tool,
+  caller: Omit<Context, 'afterCommit'>,
+  raw: unknown,
+): Promise<Outcome> {
   requireScope(tool, caller.principal)
   await recordFirstUse(caller.database, caller.principal, caller.now)
   if (tool.effect !== 'spend') await requireProof(tool, raw, caller)
   const { raw: resolved, payee } = await resolvePayee(caller, tool, raw)
-  const call = tool.decode(resolved)
+  const call = keepingContactIds(tool, tool.decode(resolved), resolved)
   const { context, runLater } = committing(payee === null ? caller : { ...caller, payee })
   const outcome = await context.tracing.span('tool run', { 'bursar.tool': tool.name }, () =>
     effects[tool.effect](tool, call, context),

@@ -145,6 +145,11 @@ interface Common<Input extends z.ZodType, Output extends z.ZodType> {
   readonly ownTransactions?: true
   /** Input member that names the payee: `contact:NAME` in it is resolved before the input is decoded. */
   readonly payee?: 'destination' | 'recipientId' | 'spend.counterparty'
+  /**
+   * Spend policies are in the input and the response, or in the response alone. Contacts in them are names outside and ids inside:
+   * `policy-contacts.ts`.
+   */
+  readonly policies?: 'both' | 'response'
   /** Allowed values of a path parameter, if the deployment defines them. */
   readonly pathValues?: Readonly<
     Record<string, (services: Pick<Services, 'identityProviders'>) => readonly string[]>

@@ -21,6 +21,7 @@ const movement = (changes: Partial<Movement>): Movement => ({
   object: { kind: 'transfer', id: 'tx_1' },
   refundOf: null,
   transactionHash: null,
+  decisionId: null,
   ...changes,
 })
 

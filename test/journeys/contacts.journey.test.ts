@@ -228,6 +228,109 @@ overBothEngines('contacts', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     expect(await only.pay(String(second))).toMatchObject({ status: 403 })
   })
 
+  it('keep their rules in policies when they are renamed, and leave none to who takes the name', async () => {
+    const owner = await newGuest(origin())
+    const alice = await added(owner, 'Alice')
+    const bob = await added(owner, 'Bob', { addresses: [{ address: second }] })
+    const limited = {
+      ...policy,
+      counterparties: { allow: ['contact:ALICE', address(4)], deny: ['contact:bob'] },
+    }
+    const key = await newKey(owner, { policy: limited })
+    const shown = async () => {
+      const { body } = await owner.send('GET', `/api/agents/keys?include=api_keys`)
+      const { keys } = z
+        .object({ keys: z.array(z.looseObject({ agentId: z.string(), policy: z.looseObject({}) })) })
+        .parse(body)
+      return keys.find(({ agentId }) => agentId === key.id)?.policy
+    }
+    const names = (...[first, denied]: readonly string[]) => ({
+      counterparties: { allow: [first, address(4)], deny: [denied] },
+    })
+    expect(await shown()).toMatchObject(names('contact:Alice', 'contact:Bob'))
+    expect((await key.send('GET', '/api/agents/self')).body).toMatchObject({
+      policy: names('contact:Alice', 'contact:Bob'),
+    })
+    expect(await owner.send('PATCH', alice, { name: 'Alicia' })).toMatchObject({ status: 200 })
+    expect(await owner.send('PATCH', bob, { name: 'Robert' })).toMatchObject({ status: 200 })
+    expect(await shown()).toMatchObject(names('contact:Alicia', 'contact:Robert'))
+    expect(await key.pay(String(first))).toMatchObject({ status: 200 })
+    expect(await key.pay(String(second))).toMatchObject({ status: 403 })
+    // Others take the names: nobody may pay the one, and nobody is kept from the other.
+    await added(owner, 'Alice', { addresses: [{ address: third }] })
+    await added(owner, 'Bob', { addresses: [{ address: address(4) }] })
+    expect(await key.pay('contact:Alice')).toMatchObject({ status: 403, body: { code: 'policy_denied' } })
+    expect(await key.pay('contact:Bob')).toMatchObject({ status: 200, body: { destination: address(4) } })
+    expect(await key.pay('contact:Alicia')).toMatchObject({ status: 200, body: { destination: first } })
+    // One that was removed is nobody, shown by its id, and may be written back so.
+    expect(await owner.send('DELETE', alice)).toMatchObject({ status: 200 })
+    const id = alice.split('/').at(-1) ?? ''
+    expect(await shown()).toMatchObject(names(id, 'contact:Robert'))
+    expect(await key.pay(String(first))).toMatchObject({ status: 403 })
+    const written = await owner.send('PATCH', `/api/agents/keys/${key.id}`, { policy: await shown() })
+    expect(written).toMatchObject({ status: 200, body: { policy: names(id, 'contact:Robert') } })
+    await added(owner, 'Alicia', { addresses: [{ address: first }] })
+    expect(await shown()).toMatchObject(names(id, 'contact:Robert'))
+    expect(await key.pay(String(first))).toMatchObject({ status: 403 })
+    const { body: entries } = await owner.send('GET', '/api/security/journal?limit=100')
+    expect(JSON.stringify(entries)).toContain(id)
+    expect(JSON.stringify(entries)).not.toMatch(/alice|alicia|robert/i)
+  })
+
+  it('are named by a policy only while the account has them', async () => {
+    const [owner, other] = [await newGuest(origin()), await newGuest(origin())]
+    const alice = await added(owner, 'Alice')
+    const named = (...allow: readonly string[]) => ({ policy: { ...policy, counterparties: { allow } } })
+    const keys = '/api/developer/keys'
+    const grant = { name: 'Payer', scopes: ['wallets:transfer'] }
+    expect(await owner.send('POST', keys, { ...grant, ...named('contact:Nobody') })).toMatchObject({
+      status: 404,
+      body: { code: 'not_found', hint: expect.any(String) },
+    })
+    // An id of somebody else's contact is nobody.
+    const theirs = await newKey(other, named(alice.split('/').at(-1) ?? ''))
+    expect(await theirs.pay(String(first))).toMatchObject({ status: 403, body: { code: 'policy_denied' } })
+    // What an agent asks for is the contact that it named then.
+    const key = await newKey(owner, { scopes: ['wallets:transfer', 'wallets:read', 'agents:delegate'] })
+    const { status, body: asked } = await key.send('POST', '/api/approvals', {
+      operation: 'agents.policy',
+      input: named('contact:Alice'),
+      reason: 'Rent',
+    })
+    expect(status, JSON.stringify(asked)).toBeLessThan(300)
+    const approval = `/api/approvals/${String(asked.approvalId)}`
+    expect((await key.send('GET', approval)).body).toMatchObject({ input: named('contact:Alice') })
+    expect(await owner.send('PATCH', alice, { name: 'Alicia' })).toMatchObject({ status: 200 })
+    await added(owner, 'Alice', { addresses: [{ address: second }] })
+    expect((await owner.send('GET', approval)).body).toMatchObject({ input: named('contact:Alicia') })
+    expect((await owner.send('POST', approval, { decision: 'approve' })).body).toMatchObject({
+      problem: null,
+      answer: named('contact:Alicia'),
+    })
+    expect(await key.pay(String(first))).toMatchObject({ status: 200 })
+    expect(await key.pay(String(second))).toMatchObject({ status: 403 })
+    // A repeat of a change is answered as the first, whatever its contact is called since.
+    const idempotent = { 'idempotency-key': 'named-once' }
+    const send = () =>
+      requestJson(origin(), 'POST', keys, {
+        body: { ...grant, ...named('contact:Alicia') },
+        headers: { authorization: `Bearer ${owner.token}`, ...idempotent },
+      })
+    const { body: made } = await send()
+    expect(made).toMatchObject(named('contact:Alicia'))
+    expect(await owner.send('PATCH', alice, { name: 'Ada' })).toMatchObject({ status: 200 })
+    expect(await send()).toMatchObject({ status: 200, body: { id: made.id, ...named('contact:Ada') } })
+    // A key gives what it has, by whatever name.
+    const child = await key.send('POST', '/api/agents/delegations', {
+      name: 'Child',
+      scopes: ['wallets:transfer'],
+      bearer: true,
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+      ...named('contact:ada'),
+    })
+    expect(child, JSON.stringify(child.body)).toMatchObject({ status: 200, body: named('contact:Ada') })
+  })
+
   it('start the cool-down of new payees when they get another address', async () => {
     const owner = await newGuest(origin())
     const path = await added(owner, 'Alice')

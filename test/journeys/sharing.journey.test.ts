@@ -136,6 +136,56 @@ overBothEngines('an account of several people', { RATE_GUESTS: '1000/60' }, ({ g
     })
   })
 
+  it('lets nobody leave money behind that is on its way to their own account', async () => {
+    const [owner, person, admin] = [await newGuest(origin()), await signIn('waiting'), await signIn('admin')]
+    await admin.send('POST', '/sandbox/admin', {})
+    const code = await invite(owner, person.email, 'viewer')
+    const accept = () => person.send('POST', '/api/people/invitations/accept', { code })
+    const refused = (what: string) => ({
+      status: 409,
+      body: { code: 'conflict', detail: expect.stringContaining(what), hint: expect.any(String) },
+    })
+    // Somebody could still pay it.
+    const asked = { amount: '5', asset: 'USDC', memo: 'Lunch' }
+    const { status, body: request } = await person.send('POST', '/api/requests', asked)
+    expect(status, JSON.stringify(request)).toBe(200)
+    expect(await accept()).toMatchObject(refused('money on its way'))
+    const cancel = await person.send('DELETE', `/api/requests/${String(request.requestId)}`)
+    expect(cancel.status, JSON.stringify(cancel.body)).toBe(200)
+    // The bank has it, and the gateway has not credited it.
+    const { body: account } = await person.send('POST', '/api/banking', { currency: 'USD' })
+    const deposit = { accountId: account.id, amount: '10', from: 'LAZARUS GROUP' }
+    expect((await person.send('POST', '/sandbox/deposits', deposit)).status).toBe(200)
+    expect((await person.send('GET', '/api/wallets')).body).toMatchObject({ balances: expect.any(Array) })
+    expect(await accept()).toMatchObject(refused('money on its way'))
+    const { body: listed } = await admin.send('GET', '/api/admin/reviews?status=open')
+    const { reviews } = z
+      .object({ reviews: z.array(z.looseObject({ id: z.string(), accountId: z.string() })) })
+      .parse(listed)
+    const review = reviews.find(({ accountId }) => accountId === person.accountId)
+    const decide = (decision: string) =>
+      admin.send('POST', `/api/admin/reviews/${review?.id}`, { decision, reason: 'The payer was asked.' })
+    expect((await decide('block')).status).toBe(200)
+    // It never comes: nothing is left.
+    expect(await accept()).toMatchObject({ status: 200, body: { person: { role: 'viewer' } } })
+  })
+
+  it('refuses an invitation whose account is locked, or whose sender is an owner no more', async () => {
+    const owner = await newGuest(origin())
+    const second = await join(owner, 'owner')
+    const [early, late] = [await signIn('early'), await signIn('late')]
+    const codes = [
+      await invite(second, early.email, 'owner'),
+      await invite(owner, late.email, 'owner'),
+    ] as const
+    const accept = (person: Person, code: string) =>
+      person.send('POST', '/api/people/invitations/accept', { code })
+    expect((await owner.send('PATCH', `/api/people/${second.id}`, { role: 'viewer' })).status).toBe(200)
+    expect(await accept(early, codes[0])).toMatchObject({ status: 404, body: { code: 'not_found' } })
+    expect((await owner.send('POST', '/api/security/lock', {})).status).toBe(200)
+    expect(await accept(late, codes[1])).toMatchObject({ status: 409, body: { code: 'conflict' } })
+  })
+
   it('accepts an invitation once, however often it is sent at once', async () => {
     const owner = await newGuest(origin())
     const person = await signIn('quick')
@@ -182,6 +232,8 @@ overBothEngines('an account of several people', { RATE_GUESTS: '1000/60' }, ({ g
       for (const answer of answers.filter(({ status }) => status === 403))
         expect(answer.body).toMatchObject({ code: 'insufficient_role', hint: expect.any(String) })
     }
+    // The person who added it, not the account.
+    expect((await owner.send('GET', '/api/contacts')).body.contacts).toMatchObject([{ addedBy: second.id }])
     // Nobody raises themselves, and nobody but owners touches others.
     for (const person of [approver, viewer, accountant]) {
       expect(await person.send('PATCH', `/api/people/${person.id}`, { role: 'owner' })).toMatchObject({

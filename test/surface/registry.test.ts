@@ -32,6 +32,20 @@ describe('the registry', () => {
     expect(loose.map(({ name }) => name)).toEqual([])
   })
 
+  it('shows contacts by name wherever a policy is shown, and keeps their ids wherever one is written', () => {
+    const members = (schema: z.ZodType, io: 'input' | 'output') =>
+      JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: 'any' }))
+    const declared = (tool: (typeof tools)[number]) => {
+      // The input of an approval may be a policy that its owner is asked for.
+      const isShown =
+        members(tool.output, 'output').includes('"policy":{') || tool.name.startsWith('approvals.')
+      const isWritten = members(tool.input, 'input').includes('"policy":{')
+      return isWritten ? 'both' : isShown ? 'response' : undefined
+    }
+    const wrong = tools.filter((tool) => tool.policies !== declared(tool))
+    expect(wrong.map(({ name, policies }) => [name, policies])).toEqual([])
+  })
+
   it('records changes by people and administrators in the journal', () => {
     const elsewhere = [
       // Sealed or erased personal data: an application is not a verdict, and personal statements must be erasable.

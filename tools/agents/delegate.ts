@@ -80,6 +80,7 @@ export default defineTool({
   mcp: true,
   shownOnce: ['key'],
   restOnly: ['parentId', 'publicKey'],
+  policies: 'both',
   input: delegation,
   output: delegationView.extend({
     key: z.string().nullable().optional().describe('Secret of a bearer, shown once.'),

@@ -34,6 +34,7 @@ export default defineTool({
   stops: true,
   // Names of contacts are stored sealed in one place only.
   shownOnce: ['contact'],
+  policies: 'response',
   input: z.strictObject({
     id: z.string().max(64).describe('`approvalId`: `appr_…`'),
     decision: z.enum(['approve', 'reject']).describe('Decision of the owner.'),

@@ -19,6 +19,7 @@ export default defineTool({
   scopes: [],
   effect: 'read',
   mcp: true,
+  policies: 'response',
   input: z.strictObject({ id: z.string().max(64).describe('`approvalId`: `appr_…`') }),
   output: approvalView,
   failures: ['not_found'],

@@ -15,6 +15,7 @@ export default defineTool({
   route: 'GET /api/approvals',
   who: 'person',
   effect: 'read',
+  policies: 'response',
   input: z.strictObject({ ...pageMembers, status: approvalStatus.optional().describe('Filter by status.') }),
   output: z.strictObject({
     approvals: z.array(approvalView).describe('Approvals of this page, newest first.'),

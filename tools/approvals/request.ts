@@ -23,6 +23,7 @@ export default defineTool({
   proof: 'none',
   ownTransactions: true,
   mcp: true,
+  policies: 'response',
   input: z.strictObject({
     operation: z
       .preprocess(

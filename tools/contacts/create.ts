@@ -25,12 +25,13 @@ export default defineTool({
   failures: ['not_found', 'conflict', 'chain_not_supported'],
   example: { name: 'Alice', addresses: [{ address: '0x000000000000000000000000000000000000dEaD' }] },
   run: async (context, { name, addresses = [], recipientId = null, email = null }) => {
-    const accountId = requirePerson(context).account.id
+    const { account, person } = requirePerson(context)
+    const accountId = account.id
     if (recipientId !== null) await requireRecipient(context, { id: recipientId, accountId })
     const contact = await insertContact(context, {
       id: context.newId('con', context.now),
       accountId,
-      addedBy: accountId,
+      addedBy: person.id,
       name,
       email,
       recipientId,

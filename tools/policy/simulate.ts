@@ -139,6 +139,7 @@ export default defineTool({
   restOnly: ['keyId', 'policy', 'replay'],
   requiredOverMcp: ['spend'],
   payee: 'spend.counterparty',
+  policies: 'both',
   input: request,
   output: z.strictObject({
     decision: verdict.nullable().describe('Simulated decision; null for a replay.'),

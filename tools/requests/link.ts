@@ -24,11 +24,12 @@ export default defineTool({
   failures: ['not_found', 'conflict'],
   example: { id: 'req_01h455vb4pex5vsknk084sn02q', entryId: 'tx_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id, entryId }) => {
-    const accountId = requirePerson(context).account.id
+    const { account, person } = requirePerson(context)
+    const accountId = account.id
     const { database, settings, onCalendar, now } = context
     const request = await findRequest(database, { accountId, keyId: null, id })
     if (request === undefined) throw noSuchRequest()
-    const linked = await linkArrival(database, { request, entryId, linkedBy: accountId, onCalendar, at: now })
+    const linked = await linkArrival(database, { request, entryId, linkedBy: person.id, onCalendar, at: now })
     await recordChange(context, {
       action: 'request.linked',
       object: { kind: 'request', id },

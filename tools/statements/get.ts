@@ -4,9 +4,11 @@ import { defineTool } from '../../src/kernel/tool.ts'
 import { payoutReferences } from '../../src/rails/banking/payout-texts.ts'
 import { recipientNames } from '../../src/rails/banking/recipients.ts'
 import { nameContacts } from '../../src/records/contacts/names.ts'
+import { showDecisionsById } from '../../src/records/decisions/show-decisions.ts'
 import { documents } from '../../src/records/statements/documents.ts'
 import { plainCalendar, readPastCalendar } from '../../src/records/statements/past-calendar.ts'
 import { period } from '../../src/records/statements/period.ts'
+import { readPayments } from '../../src/records/statements/read-payments.ts'
 import { readStatement, statementView } from '../../src/records/statements/read-statement.ts'
 
 export default defineTool({
@@ -22,7 +24,15 @@ export default defineTool({
   effect: 'read',
   csv: 'movements',
   documents,
-  input: z.strictObject({ period: period.describe('Month or days.') }),
+  input: z.strictObject({
+    period: period.describe('Month or days.'),
+    pages: z
+      .enum(['each'])
+      .optional()
+      .describe(
+        '`each`: who made each payment, what for, its evidence and the decision on it; in a PDF a page of its own. At most 500 payments. Default: none of it.',
+      ),
+  }),
   output: statementView,
   failures: [],
   example: { period: '2026-11' },
@@ -31,6 +41,7 @@ export default defineTool({
     const calendar =
       context.advanceCalendar === null ? plainCalendar : await readPastCalendar(context.database)
     const statement = await readStatement(context.database, { accountId, period: input.period, calendar })
+    const showDecisions = (ids: readonly string[]) => showDecisionsById(context, { accountId, ids })
     const payouts = statement.movements.filter(({ object }) => object.kind === 'payout')
     const [names, references] = await Promise.all([
       recipientNames(context, { accountId, ids: unique(payouts.map(({ counterparty }) => counterparty)) }),
@@ -44,6 +55,9 @@ export default defineTool({
     )
     return {
       ...statement,
+      ...(input.pages === undefined
+        ? {}
+        : { payments: await readPayments({ database: context.database, showDecisions }, statement) }),
       movements: named.map((movement) => ({
         ...movement,
         counterparty: names.get(movement.counterparty ?? '') ?? movement.counterparty,

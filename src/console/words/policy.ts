@@ -184,6 +184,11 @@ function describeApproval({ approval }: Policy): readonly Sentence[] {
   return [sentence`It asks you above ${usd(approval.above)}, with ${span} to answer.`]
 }
 
+/** A payee of a policy: an address, the id of a recipient, `contact:NAME`, or the id of a contact that was removed. */
+function namePolicyEntry(payee: string): string {
+  return payee.startsWith('con_') ? 'a removed contact (nobody)' : shortAddress(payee)
+}
+
 function describePayees({ counterparties, sellers }: Policy): readonly Sentence[] {
   const { allow, deny = [], newPayeeCooldownSec } = counterparties ?? {}
   return [
@@ -191,8 +196,8 @@ function describePayees({ counterparties, sellers }: Policy): readonly Sentence[
       ? []
       : allow.length === 0
         ? [sentence`It may send to ${'no address'}.`]
-        : [sentence`It may send only to ${some(allow.map(shortAddress))}.`]),
-    ...(deny.length === 0 ? [] : [sentence`Never to ${some(deny.map(shortAddress))}.`]),
+        : [sentence`It may send only to ${some(allow.map(namePolicyEntry))}.`]),
+    ...(deny.length === 0 ? [] : [sentence`Never to ${some(deny.map(namePolicyEntry))}.`]),
     ...(newPayeeCooldownSec === undefined
       ? []
       : [sentence`A new payee waits ${formatLongSpan(newPayeeCooldownSec)} before the first payment.`]),

@@ -13,6 +13,11 @@ const settleSpends: Statement = {
   text: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
 }
 
+/** Waits for pending spend decisions of an account. A later one waits until the transaction ends. */
+export async function waitForSpends(database: Connection, accountId: string): Promise<void> {
+  await database.call(settleSpends, [accountId])
+}
+
 export type LockReason = 'second_factor' | 'admin' | 'person'
 
 /**
@@ -99,7 +104,7 @@ export async function lockAccount(
   database: Connection,
   { accountId, reason, at }: { accountId: string; reason: LockReason; at: Date },
 ): Promise<boolean> {
-  await database.call(settleSpends, [accountId])
+  await waitForSpends(database, accountId)
   const row = await database.kysely
     .updateTable('account')
     .set((set) => ({
@@ -118,7 +123,7 @@ export async function lockAccount(
  * @returns the start of an administrator's lock; null if none locked the account.
  */
 export async function lockForRecovery(database: Connection, accountId: string): Promise<Date | null> {
-  await database.call(settleSpends, [accountId])
+  await waitForSpends(database, accountId)
   const row = await database.kysely
     .selectFrom('account')
     .select(['lock_reason', 'locked_at'])

@@ -79,15 +79,17 @@ const statement: Statement = {
     order by d.id desc`,
 }
 
+interface Showing {
+  readonly database: Connection
+  readonly settings: { readonly dataKey: Uint8Array; readonly origin: string }
+}
+
 /** Newest first. */
 export async function showDecisions(
-  {
-    database,
-    settings,
-  }: { database: Connection; settings: { readonly dataKey: Uint8Array; readonly origin: string } },
+  showing: Showing,
   { accountId, keyId, verdict, id, object, page }: DecisionQuery,
-): Promise<{ decisions: z.input<typeof decisionView>[]; nextCursor: string | null }> {
-  const found = await database.call<Row>(statement, [
+): Promise<{ decisions: z.output<typeof decisionView>[]; nextCursor: string | null }> {
+  const found = await showing.database.call<Row>(statement, [
     accountId,
     page.after,
     keyId,
@@ -97,6 +99,28 @@ export async function showDecisions(
     object,
   ])
   const { rows, nextCursor } = cutPage(found, page)
+  return { decisions: await viewRows(showing, rows), nextCursor }
+}
+
+const known: Statement = {
+  name: 'audit_of_decisions',
+  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt, d.mac
+    from decision d left join decision_seal s on s.decision_id = d.id
+    where d.account_id = $1 and d.id = any($2::text[])`,
+}
+
+/** Shows decisions by their ids, in no order. */
+export async function showDecisionsById(
+  showing: Showing,
+  { accountId, ids }: { accountId: string; ids: readonly string[] },
+): Promise<readonly z.output<typeof decisionView>[]> {
+  return viewRows(showing, await showing.database.call<Row>(known, [accountId, [...ids]]))
+}
+
+async function viewRows(
+  { settings }: Showing,
+  rows: readonly Row[],
+): Promise<z.output<typeof decisionView>[]> {
   const key = await deriveSigningKey(settings.dataKey)
   const decisions = rows.map(async (row) => {
     const content = toContent(row)
@@ -111,7 +135,7 @@ export async function showDecisions(
       hash: row.hash,
     }
   })
-  return { decisions: await Promise.all(decisions), nextCursor }
+  return Promise.all(decisions)
 }
 
 /** True if the key belongs or belonged to the account. */

@@ -39,9 +39,33 @@ export const movementView = z.strictObject({
     .nullable()
     .describe('Payment that this returns; null for other money.'),
   transactionHash: z.string().nullable().describe('Hash on the chain, if there is one.'),
+  decisionId: z.string().nullable().describe('Decision that allowed the payment; null for what came in.'),
 })
 movementView.register(z.globalRegistry, { id: 'Movement' })
 export type Movement = z.output<typeof movementView>
+
+export const paymentView = z.strictObject({
+  id: z.string().describe('Id of its movement.'),
+  asset: z.string().describe('Asset of its movement.'),
+  agent: untrustedTextOrNull('Name of the key that paid; null for a person.'),
+  approvalId: z.string().nullable().describe('Approval that it was made under; null: nobody was asked.'),
+  agreed: z.array(z.string()).describe('People who agreed: `acct_…`'),
+  decision: z
+    .strictObject({
+      at: z.string().describe('ISO 8601 UTC.'),
+      operation: z.string().describe('Such as `wallets.transfer`.'),
+      verdict: z.string().describe('`allow`.'),
+      policyVersion: z.int().nullable().describe('Version of the key’s policy; null for a person.'),
+      policyHash: z.string().nullable().describe('SHA-256 of that policy, hex.'),
+      verified: z.boolean().describe('True if its receipt is signed by this gateway and says the same.'),
+      sequence: z.int().nullable().describe('Position in the chain of decisions; null until it is sealed.'),
+      hash: z.string().nullable().describe('Hash in that chain, hex.'),
+    })
+    .nullable()
+    .describe('The decision on it; null where none was needed.'),
+})
+paymentView.register(z.globalRegistry, { id: 'Payment' })
+export type Payment = z.output<typeof paymentView>
 
 export const statementView = z.strictObject({
   period: z.string().describe('As asked for.'),
@@ -58,6 +82,10 @@ export const statementView = z.strictObject({
     )
     .describe('Assets that the account had or moved.'),
   movements: z.array(movementView).describe('What came and left, oldest first.'),
+  payments: z
+    .array(paymentView)
+    .optional()
+    .describe('With `pages=each`: who paid each movement out, and the decision on it.'),
 })
 export type AccountStatement = z.output<typeof statementView>
 
@@ -82,6 +110,7 @@ interface Row {
   readonly rate: string | null
   readonly refund_kind: string | null
   readonly refund_id: string | null
+  readonly decision_id: string | null
 }
 
 /**
@@ -131,7 +160,7 @@ const query: Query = {
       coalesce(o.hash, case when left(net.reference, 2) = '0x' then net.reference end) as transaction_hash, o.fee as fee_units,
       case when net.units < 0 then d.key_id end as key_id, d.facts ->> 'task' as task, d.facts ->> 'category' as category,
       case when d.facts ->> 'asset' = net.asset then d.facts ->> 'usdRate' end as rate,
-      r.object_kind as refund_kind, r.object_id as refund_id
+      r.object_kind as refund_kind, r.object_id as refund_id, case when net.units < 0 then d.id end as decision_id
     from (select) one
     left join (select * from net where net.at < $3 order by net.at, net.id, net.asset limit $4) net on true
     left join lateral (
@@ -298,6 +327,7 @@ function viewMovement(row: Moved): Movement {
           ? object
           : null,
     transactionHash: row.transaction_hash,
+    decisionId: row.decision_id,
   }
 }
 

@@ -24,15 +24,20 @@ const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08'
 const [DIGITS, MAX_DIGITS] = [9, 5]
 const MAX = { id: 35, name: 140, text: 140, info: 500 }
 
+const NOTHING: AssetLedger = { asset: 'USD', opening: '0', closing: '0', movements: [] }
+
 export function writeCamt(statement: AccountStatement): string {
   const { accountId, period, to } = statement
   const id = accountId.replace(/^acct_/, '')
-  const statements = splitByAsset(statement).flatMap((ledger) => {
+  const ledgers = splitByAsset(statement).flatMap((ledger) => {
     const currency = peggedCurrency(ledger.asset)
-    return currency === null
-      ? []
-      : [viewLedger(statement, ledger, { currency, account: `${id}-${ledger.asset}` })]
+    return currency === null ? [] : [{ ledger, currency }]
   })
+  // The format has one statement at least, also of an account that had nothing.
+  const written = ledgers.length === 0 ? [{ ledger: NOTHING, currency: 'USD' }] : ledgers
+  const statements = written.map(({ ledger, currency }) =>
+    viewLedger(statement, ledger, { currency, account: `${id}-${ledger.asset}` }),
+  )
   const xml = create({ version: '1.0', encoding: 'UTF-8' }).ele(NAMESPACE, 'Document')
   const root = xml.ele('BkToCstmrStmt')
   root.ele({ GrpHdr: { MsgId: shortId(`${id} ${period}`), CreDtTm: to } })

@@ -5,7 +5,7 @@ import { timers } from '../../core/base/timers.ts'
 import { visibleText } from '../../core/base/untrusted-text.ts'
 import { formatUnits } from '../../core/money/money.ts'
 import { type AssetLedger, otherName, splitByAsset, titleOf, toUnits } from './ledgers.ts'
-import type { AccountStatement, Movement } from './read-statement.ts'
+import type { AccountStatement, Movement, Payment } from './read-statement.ts'
 
 /** Points. */
 const PAGE = { size: 'A4', left: 48, right: 547, top: 48, bottom: 780 } as const
@@ -19,9 +19,11 @@ const BALANCES = {
   left: [338, 100],
   closing: [438, 109],
 } as const
+const FACTS = { label: [48, 100], value: [150, 397] } as const
 const INK = { text: '#17181b', soft: '#4d5058', faint: '#63666e', line: '#e6e6e1', good: '#0b6e43' }
 /** Rows between two pauses in which other calls are answered. */
 const BETWEEN_PAUSES = 200
+const PAGES_BETWEEN_PAUSES = 20
 /** Digits of the finest asset. */
 const DIGITS = 9
 
@@ -42,6 +44,7 @@ export async function writePdf(statement: AccountStatement): Promise<Uint8Array>
   let y = writeHead(doc, statement)
   y = writeBalances(doc, splitByAsset(statement), y)
   await writeMovements(doc, statement.movements, y)
+  await writePayments(doc, statement)
   const { count } = doc.bufferedPageRange()
   for (let page = 0; page < count; page += 1) {
     doc.switchToPage(page)
@@ -147,6 +150,87 @@ function writeMovement(doc: Doc, movement: Movement, y: number): void {
   const worth = usd === null ? 'unknown' : cents(usd)
   cell(doc, worth, MOVED.usd, y, { size: 9, align: 'right', color: usd === null ? INK.faint : INK.soft })
   line(doc, y + 23)
+}
+
+/** A page for each payment that was asked for. */
+async function writePayments(doc: Doc, { movements, payments = [] }: AccountStatement): Promise<void> {
+  const moved = new Map(movements.map((movement) => [`${movement.id} ${movement.asset}`, movement]))
+  for (const [position, payment] of payments.entries()) {
+    if (position % PAGES_BETWEEN_PAUSES === PAGES_BETWEEN_PAUSES - 1) await timers.sleep(0)
+    const movement = moved.get(`${payment.id} ${payment.asset}`)
+    if (movement === undefined) continue
+    doc.addPage()
+    writePayment(doc, movement, payment)
+  }
+}
+
+function writePayment(doc: Doc, movement: Movement, { agent, approvalId, agreed, decision }: Payment): void {
+  const { at, amount, asset, usd, fee, memo, task, category, counterparty, contact, object } = movement
+  const day = new Date(at)
+  cell(doc, 'Payment', [PAGE.left, 200], PAGE.top, { size: 9, color: INK.faint })
+  cell(doc, titleOf(movement, 120), [PAGE.left, 330], PAGE.top + 14, { size: 15, isBold: true })
+  cell(doc, `\u2013${grouped(amount)} ${asset}`, [PAGE.right - 165, 165], PAGE.top + 14, {
+    ...{ size: 15, isBold: true, align: 'right' },
+  })
+  const worth = usd === null ? 'Worth in USD unknown' : `${cents(usd)} USD then`
+  cell(doc, worth, [PAGE.right - 165, 165], PAGE.top + 34, { size: 9, align: 'right', color: INK.soft })
+  cell(doc, `${nameDay(day)}, ${at.slice(11, 16)} UTC`, [PAGE.left, 300], PAGE.top + 34, {
+    ...{ size: 9, color: INK.soft },
+  })
+  let y = PAGE.top + 74
+  y = facts(doc, y, 'Who', [
+    ['Paid by', movement.agentId === null ? 'A person of the account' : `Agent ${agent ?? ''}`],
+    ['Key', movement.agentId],
+    ['Approval', approvalId ?? 'Nobody was asked'],
+    ...agreed.map((person) => ['Agreed by', person] as const),
+  ])
+  y = facts(doc, y, 'What for', [
+    ['Payee', contact ?? counterparty],
+    ['Paid at', contact === null ? null : counterparty],
+    ['Purpose', memo],
+    ['Task', task],
+    ['Way of paying', category.replaceAll('_', ' ')],
+    ['Fee in it', fee === '0' ? null : `${grouped(fee)} ${asset}`],
+  ])
+  y = facts(doc, y, 'Evidence', [
+    ['Booking', movement.id],
+    [object.kind.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase()), object.id],
+    ['On the chain', movement.transactionHash],
+  ])
+  facts(doc, y, 'Decision', [
+    ['Decision', movement.decisionId ?? 'None was needed'],
+    ['Operation', decision?.operation ?? null],
+    [
+      'Verdict',
+      decision === null ? null : `${decision.verdict}, ${decision.at.replace('T', ' ').slice(0, 19)} UTC`,
+    ],
+    ['Policy', decision?.policyVersion == null ? null : `Version ${decision.policyVersion}`],
+    ['Its hash', decision?.policyHash ?? null],
+    [
+      'Receipt',
+      decision === null ? null : decision.verified ? 'Signed by this gateway, verified' : 'Not verified',
+    ],
+    ['In the chain', decision?.sequence == null ? null : `Number ${decision.sequence}`],
+    ['Its hash', decision?.hash ?? null],
+  ])
+}
+
+/** @returns where what follows begins. */
+function facts(
+  doc: Doc,
+  top: number,
+  title: string,
+  rows: readonly (readonly [label: string, value: string | null])[],
+): number {
+  let y = heading(doc, title, top)
+  line(doc, y - 4)
+  for (const [label, value] of rows) {
+    if (value === null) continue
+    cell(doc, label, FACTS.label, y + 2, { size: 9, color: INK.faint })
+    cell(doc, value, FACTS.value, y + 2, { size: 9 })
+    y += 16
+  }
+  return y + 20
 }
 
 function heading(doc: Doc, text: string, y: number): number {

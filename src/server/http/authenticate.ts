@@ -4,6 +4,7 @@ import { listOriginNames } from '../../core/base/origins.ts'
 import type { AccessKey, Account, KnownBrowser, Principal } from '../../core/base/principal.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Services, Settings } from '../../kernel/context.ts'
+import { keepPolicyContacts } from '../../kernel/policy-contacts.ts'
 import { browserToken, readBrowserToken } from '../../people/identity/codes/known-browser.ts'
 import { API_KEY_PREFIX, authenticateApiKey } from '../../people/identity/keys/api-keys.ts'
 import { keyState } from '../../people/identity/keys/key-state.ts'
@@ -195,6 +196,8 @@ async function verify(
             database,
             origin,
             newId,
+            keepContacts: (accountId, policy) =>
+              keepPolicyContacts({ database, settings }, { accountId, policy }),
             recordDelegated: (transaction, made) => recordDelegated(journal, transaction, made),
           },
           readRawRequest(c),

@@ -1,17 +1,35 @@
 /** Statements over HTTP, of an account that paid in every way: each format adds up, and hledger accepts its journal. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { create } from 'xmlbuilder2'
 import { z } from 'zod'
+import { peggedCurrency } from '../../../src/records/statements/ledgers.ts'
 import { statementView } from '../../../src/records/statements/read-statement.ts'
 import { sharedGateway } from '../../journeys/gateway.ts'
 import { newGuest, type Person } from '../../journeys/people.ts'
 
 const hasHledger = spawnSync('hledger', ['--version']).status === 0
 if (!hasHledger) process.stderr.write('No hledger here: its judgement of a journal is not tested.\n')
+
+const hasPoppler = spawnSync('pdftotext', ['-v']).status === 0
+if (!hasPoppler) process.stderr.write('No pdftotext here: the text of PDF statements is not tested.\n')
+
+const hasXmllint = spawnSync('xmllint', ['--version']).status === 0
+if (!hasXmllint) process.stderr.write('No xmllint here: the structure of camt.053 is not tested.\n')
+
+/** Signed units of the ninth digit, of a decimal with or without a sign. */
+function toUnits(decimal: string): bigint {
+  const [whole = '0', fraction = ''] = decimal.replace(/^[+-]/, '').split('.')
+  const units = BigInt(whole + fraction.padEnd(9, '0'))
+  return decimal.startsWith('-') ? -units : units
+}
+
+/** The values of a tag, in their order: a reader of OFX that knows nothing of the one that writes it. */
+const valuesOf = (text: string, tag: string) =>
+  [...text.matchAll(new RegExp(`<${tag}>([^<]*)`, 'g'))].map((match) => match[1]?.trim() ?? '')
 
 /** Texts that are markup somewhere. */
 const LIES = '=cmd|x ; y <b>&"\u202e] a:b'
@@ -24,8 +42,8 @@ describe('statements', () => {
   const origin = sharedGateway()
   const month = new Date().toISOString().slice(0, 7)
   let owner: Person
-  const read = async (accept: string, period = month) => {
-    const response = await fetch(`${origin}/api/statements/${period}`, {
+  const read = async (accept: string, period = month, query = '') => {
+    const response = await fetch(`${origin}/api/statements/${period}${query}`, {
       headers: { accept, authorization: `Bearer ${owner.token}` },
     })
     return { response, status: response.status, type: response.headers.get('content-type') }
@@ -168,6 +186,50 @@ describe('statements', () => {
     expect(ofx).not.toContain('<b>')
   })
 
+  it('say the same to the last digit in every format', async () => {
+    const { balances, movements } = await readJson()
+    const text = async (accept: string) => (await read(accept)).response.text()
+    const ofx = await text('application/x-ofx')
+    const blocks = ofx.split('<STMTTRNRS>').slice(1)
+    const seen = new Map(
+      blocks.map((block) => {
+        const asset = valuesOf(block, 'ACCTID')[0]?.split('-')[0] ?? ''
+        const moved = valuesOf(block, 'TRNAMT').reduce((sum, amount) => sum + toUnits(amount), 0n)
+        const ids = valuesOf(block, 'FITID')
+        expect(new Set(ids).size).toBe(ids.length)
+        return [asset, { moved, closing: toUnits(valuesOf(block, 'BALAMT')[0] ?? '') }] as const
+      }),
+    )
+    const journal = await text('text/x-hledger')
+    const csv = (await text('text/csv')).split('\r\n').filter((row) => row !== '')
+    expect(csv).toHaveLength(movements.length + 1)
+    for (const { asset, opening, closing } of balances) {
+      const own = movements.filter((movement) => movement.asset === asset)
+      const moved = own.reduce(
+        (sum, { direction, amount }) => sum + toUnits(direction === 'in' ? amount : `-${amount}`),
+        0n,
+      )
+      expect([asset, toUnits(opening) + moved]).toEqual([asset, toUnits(closing)])
+      expect(journal).toContain(`= ${closing} `)
+      // Shares have no currency, which OFX needs.
+      if (peggedCurrency(asset) !== null)
+        expect([asset, seen.get(asset)]).toEqual([asset, { moved, closing: toUnits(closing) }])
+    }
+    expect(seen.size).toBe(balances.filter(({ asset }) => peggedCurrency(asset) !== null).length)
+  })
+
+  it.skipIf(!hasXmllint)('have the structure of camt.053.001.08, an empty one too', async () => {
+    for (const period of [month, '2020-02']) {
+      const xml = await (await read('application/xml', period)).response.text()
+      const { status, stderr } = spawnSync(
+        'xmllint',
+        ['--noout', '--nonet', '--schema', 'test/records/statements/camt.053.001.08.xsd', '-'],
+        { input: xml },
+      )
+      expect([period, status, stderr.toString()]).toEqual([period, 0, '- validates\n'])
+    }
+  })
+
   it('are written as CSV without formulas', async () => {
     const csv = await (await read('text/csv')).response.text()
     expect(csv).not.toMatch(/(^|,)"?[=+@-]cmd/m)
@@ -203,6 +265,58 @@ describe('statements', () => {
     const bytes = Buffer.from(await response.arrayBuffer())
     expect(bytes.subarray(0, 5).toString()).toBe('%PDF-')
     writeFileSync('.build/statement.pdf', bytes)
+  })
+
+  it('tell who made each payment, and the decision on it, where a page for each is asked for', async () => {
+    const { payments: none } = await readJson()
+    expect(none).toBeUndefined()
+    const answer = await (await read('application/json', month, '?pages=each')).response.json()
+    const { movements, payments = [] } = statementView.parse(answer)
+    const paid = movements.filter(({ direction }) => direction === 'out')
+    expect(payments.map(({ id, asset }) => [id, asset])).toEqual(paid.map(({ id, asset }) => [id, asset]))
+    const transfer = paid.find(({ category }) => category === 'transfer')
+    expect(transfer?.decisionId).toMatch(/^dec_/)
+    expect(payments.find(({ id }) => id === transfer?.id)).toMatchObject({
+      agent: null,
+      agreed: [],
+      decision: { operation: 'wallets.transfer', verdict: 'allow', verified: true },
+    })
+    expect((await read('application/json', month, '?pages=all')).status).toBe(400)
+  })
+
+  it.skipIf(!hasPoppler)('are written as PDF with a page for each payment beside the summary', async () => {
+    const answer = await (await read('application/json', month, '?pages=each')).response.json()
+    const { payments = [], movements } = statementView.parse(answer)
+    const directory = mkdtempSync(join(tmpdir(), 'statement-'))
+    const pagesOf = async (query: string) => {
+      const { response } = await read('application/pdf', month, query)
+      const file = join(directory, `statement${query.length}.pdf`)
+      writeFileSync(file, Buffer.from(await response.arrayBuffer()))
+      writeFileSync('.build/statement-pages.pdf', readFileSync(file))
+      const text = execFileSync('pdftotext', ['-layout', file, '-']).toString()
+      return text.split('\f').slice(0, -1)
+    }
+    const summary = await pagesOf('')
+    const all = await pagesOf('?pages=each')
+    expect(all).toHaveLength(summary.length + payments.length)
+    const flat = (text: string) => text.replaceAll(/\s+/g, ' ')
+    for (const [index, payment] of payments.entries()) {
+      const movement = movements.find(({ id, asset }) => id === payment.id && asset === payment.asset)
+      const page = flat(all[summary.length + index] ?? '')
+      expect(page).toContain(payment.id)
+      expect(page).toContain(movement?.object.id)
+      expect(page).toContain(movement?.decisionId ?? 'None was needed')
+      if (movement?.transactionHash) expect(page).toContain(movement.transactionHash)
+      if (payment.decision !== null) expect(page).toContain('Signed by this gateway, verified')
+      expect(page).toContain(`Page ${summary.length + index + 1} of ${all.length}`)
+    }
+    const payout = all.find((page) => page.includes('Emmy Noether') && page.includes('Evidence'))
+    expect(flat(payout ?? '')).toContain('Rent May')
+    expect(flat(payout ?? '')).toContain('100 USD')
+    // The names and texts of others are text there too.
+    const named = all.find((page) => page.includes('HYPERLINK') && page.includes('Evidence'))
+    expect(named).toContain(PAID)
+    expect(flat(all.join(' '))).not.toContain('\u202e')
   })
 
   it.skipIf(!hasHledger)('are written as a journal that hledger accepts in its strict mode', async () => {

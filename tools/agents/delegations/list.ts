@@ -16,6 +16,7 @@ export default defineTool({
   scopes: ['agents:delegate'],
   effect: 'read',
   mcp: true,
+  policies: 'response',
   input: z.strictObject({
     ...pageMembers,
     parentId: z.string().max(64).optional().describe('`key_…`: only its own children.'),

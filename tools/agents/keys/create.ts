@@ -47,6 +47,7 @@ export default defineTool({
   who: 'person',
   effect: 'write',
   proof: 'step-up',
+  policies: 'both',
   input: registration,
   output: agentView,
   failures: ['conflict', 'not_found', 'signature_rejected'],

@@ -13,6 +13,7 @@ export default defineTool({
   route: 'GET /api/agents/keys/{id}',
   who: 'person',
   effect: 'read',
+  policies: 'response',
   input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
   output: agentView,
   failures: ['not_found'],

@@ -20,6 +20,7 @@ export default defineTool({
   route: 'GET /api/agents/keys',
   who: 'person',
   effect: 'read',
+  policies: 'response',
   input: z.strictObject({
     ...pageMembers,
     status: keyStatusFilter,

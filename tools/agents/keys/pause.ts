@@ -21,6 +21,7 @@ export default defineTool({
   effect: 'write',
   proof: 'none',
   stops: true,
+  policies: 'response',
   input: z.strictObject({ id: z.string().max(64).describe('`agentId`: `key_…`') }),
   output: agentView,
   failures: ['not_found'],

@@ -96,6 +96,7 @@ export default defineTool({
   effect: 'write',
   proof: 'loosening',
   stops: true,
+  policies: 'both',
   input: change,
   loosens: directions,
   output: agentView,

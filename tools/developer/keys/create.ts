@@ -18,6 +18,7 @@ export default defineTool({
   effect: 'write',
   proof: 'step-up',
   shownOnce: ['key'],
+  policies: 'both',
   input: z.strictObject(grantMembers).superRefine(refineGrant),
   output: developerKeyView.extend({
     key: z

@@ -15,6 +15,7 @@ export default defineTool({
   route: 'GET /api/developer/keys',
   who: 'person',
   effect: 'read',
+  policies: 'response',
   input: z.strictObject({
     ...pageMembers,
     status: keyStatusFilter,

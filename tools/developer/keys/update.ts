@@ -32,6 +32,7 @@ export default defineTool({
   effect: 'write',
   proof: 'loosening',
   stops: true,
+  policies: 'response',
   input: change,
   loosens: directions,
   output: developerKeyView,

@@ -14,7 +14,7 @@ export default defineTool({
   title: 'Accept an invitation',
   summary: 'Become one of the people of an account: all your sessions act for it from now on.',
   description:
-    'You must be signed in with the address that the invitation was mailed to; otherwise, and for a wrong, used or expired code, it is `not_found`. One person acts for one account: `conflict` if you share another one, or if money, keys or cards are left in your own.',
+    'You must be signed in with the address that the invitation was mailed to; otherwise, and for a wrong, used or expired code, it is `not_found`. One person acts for one account: `conflict` if you share another one, if money, keys or cards are left in your own or money is on its way to or from it, and while the inviting account or person is locked.',
   route: 'POST /api/people/invitations/accept',
   who: 'person',
   effect: 'write',

@@ -5,6 +5,7 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import type { Policy } from '../../../../policies/policy.ts'
 import type { NewId } from '../../../core/base/ids.ts'
 import { lazy } from '../../../core/base/lazy.ts'
 import type { AccessKey, Account } from '../../../core/base/principal.ts'
@@ -20,6 +21,8 @@ export interface OfflineDependencies {
   /** Origin of the gateway, which delegations must name. */
   readonly origin: string
   readonly newId: NewId
+  /** The policy with the ids of contacts in place of their names. @throws Failure `not_found` for a name that no contact has. */
+  readonly keepContacts: (accountId: string, policy: Policy | null) => Promise<Policy | null>
   /** Writes a made key to the journal, in the transaction that made it. */
   readonly recordDelegated: (
     transaction: Connection,
@@ -142,7 +145,8 @@ async function settleChain(
   let { keys } = opened
   let refusal: Failure | null = null
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const { parent, missing } = await findMissing(dependencies.database, { chain, keys }, now)
+    const { parent, missing: written } = await findMissing(dependencies.database, { chain, keys }, now)
+    const missing = await keepContacts(dependencies, { accountId: parent.accountId, missing: written })
     // Another request may have made them meanwhile, and its earmark is no reason to refuse this one.
     if (missing.length === 0) return
     if (refusal !== null && refusal.code !== 'conflict') throw refusal
@@ -187,6 +191,23 @@ async function findMissing(
     parent = child
   }
   return { parent, missing: [] }
+}
+
+/** Replaces the names of contacts in policies. @throws Failure `delegation_invalid`. */
+function keepContacts(
+  dependencies: Pick<OfflineDependencies, 'keepContacts'>,
+  { accountId, missing }: { accountId: string; missing: readonly Missing[] },
+): Promise<readonly Missing[]> {
+  return Promise.all(
+    missing.map(async ({ place, link }) => {
+      try {
+        return { place, link: { ...link, policy: await dependencies.keepContacts(accountId, link.policy) } }
+      } catch (error) {
+        if (!(error instanceof Failure) || error.code !== 'not_found') throw error
+        throw delegationInvalid('wider', place, 'names a contact that the account does not have')
+      }
+    }),
+  )
 }
 
 /** @throws Failure `delegation_invalid` for what is plainly wider than its parent, made or not. */

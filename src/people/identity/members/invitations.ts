@@ -9,6 +9,7 @@ import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection, Statement } from '../../../storage/database.ts'
 import { type Destination, sealAddress, unsealAddress } from '../codes/destinations.ts'
 import { findOwnerId } from '../codes/login-destinations.ts'
+import { lockAccountRow, waitForSpends } from '../locks.ts'
 import { findMembership, listPeople, lockPeople } from './memberships.ts'
 
 /** People of an account and open invitations to it at most. */
@@ -142,13 +143,14 @@ export async function takeInvitation(
   const found = await database.kysely
     .selectFrom('invitation')
     .innerJoin('login_destination', 'login_destination.destination_hash', 'invitation.destination_hash')
-    .select(['invitation.id', 'invitation.account_id'])
+    .select(['invitation.id', 'invitation.account_id', 'invitation.invited_by'])
     .where('invitation.code_hash', '=', codeHash)
     .where('invitation.expires_at', '>', now)
     .where('login_destination.account_id', '=', personId)
     .executeTakeFirst()
   if (found === undefined) throw noInvitation()
   await lockPeople(database, [found.account_id, accountId])
+  await requireInviting(database, { accountId: found.account_id, invitedBy: found.invited_by })
   if ((await findMembership(database, personId))?.accountId === found.account_id) throw alreadyMember()
   const own = await listPeople(database, accountId)
   if (own.length !== 1 || own[0]?.personId !== personId)
@@ -166,26 +168,76 @@ export async function takeInvitation(
   return { id: taken.id, accountId: taken.account_id, role: taken.role }
 }
 
-const leftStatement: Statement = {
-  name: 'people_left_behind',
-  text: `select exists (select from balance where account > $1 || ':' and account < $1 || ';' and units > 0) as money,
-    exists (select from access_key where account_id = $1 and status <> 'revoked') as keys,
-    exists (select from card where account_id = $1 and status <> 'canceled') as cards`,
+/**
+ * An invitation is worth as much as the word of the person who sent it. Waits for a lock of the account that is being set.
+ * @throws Failure `not_found` where they are an owner no more; `conflict` while they or their account are locked.
+ */
+async function requireInviting(
+  database: Connection,
+  { accountId, invitedBy }: { accountId: string; invitedBy: string },
+): Promise<void> {
+  const people = await listPeople(database, accountId)
+  const inviter = people.find(({ personId, role }) => personId === invitedBy && role === 'owner')
+  if (inviter === undefined) throw noInvitation()
+  if ((await lockAccountRow(database, accountId)) === 'active' && !inviter.isLocked) return
+  throw new Failure('conflict', 'The account that invites you, or the person who did, is locked.', {
+    hint: 'Tell the person who invited you. The invitation can be accepted once they have unlocked it.',
+  })
 }
 
-/** Nobody could reach what a person left in their own account. @throws Failure `conflict`. */
+const leftStatement: Statement = {
+  name: 'people_left_behind',
+  // What is held or frozen is in a balance too. The rest of `moving` has left every balance, or has not come to one yet.
+  text: `select exists (select from balance where account > $1 || ':' and account < $1 || ';' and units > 0) as money,
+    exists (select from access_key where account_id = $1 and status <> 'revoked') as keys,
+    exists (select from card where account_id = $1 and status <> 'canceled') as cards,
+    exists (select from deposit d where d.account_id = $1 and d.rank < 5
+        and not exists (select from deposit_review r where r.deposit_id = d.id and r.status = 'blocked'))
+      or exists (select from deposit_review where account_id = $1 and status = 'open')
+      or exists (select from movement_review where account_id = $1 and status = 'open')
+      or exists (select from owed_mint where account_id = $1)
+      or exists (select from reservation where account_id = $1 and status = 'reserved')
+      or exists (select from transfer where account_id = $1 and state in ('reserved', 'submitted', 'settlement_pending'))
+      or exists (select from transfer t join wallet w on t.destination = lower(w.address)
+        where w.account_id = $1 and t.state in ('reserved', 'submitted', 'settlement_pending'))
+      or exists (select from relay where account_id = $1 and state in ('reserved', 'submitted', 'settlement_pending'))
+      or exists (select from relay r join wallet w on r.destination = lower(w.address)
+        where w.account_id = $1 and r.state in ('reserved', 'submitted', 'settlement_pending'))
+      or exists (select from payout where account_id = $1 and (rank < 5 or rank = 6 and state <> 'refund_failed'))
+      or exists (select from purchase where account_id = $1 and (state in ('reserved', 'signed')
+        or state = 'settled' and escrow_look_at is not null))
+      or exists (select from channel where account_id = $1 and status <> 'closed')
+      or exists (select from swap_order where account_id = $1 and state = 'submitted')
+      or exists (select from investing_order where account_id = $1 and status in ('new', 'accepted', 'partially_filled'))
+      or exists (select from brokerage_transfer where account_id = $1 and status in ('new', 'pending'))
+      or exists (select from dividend where account_id = $1 and status = 'announced')
+      or exists (select from card_authorization where account_id = $1 and status = 'pending')
+      or exists (select from card_dispute d join card_authorization a on a.id = d.authorization_id
+        where a.account_id = $1 and d.status = 'open')
+      or exists (select from recourse where account_id = $1 and status = 'open')
+      or exists (select from payment_request where account_id = $1 and status in ('open', 'partly_paid')) as moving`,
+}
+
+interface Left {
+  readonly money: boolean
+  readonly keys: boolean
+  readonly cards: boolean
+  readonly moving: boolean
+}
+
+/** Nobody could reach what a person left in their own account, or what comes to it later. @throws Failure `conflict`. */
 async function requireNothingLeft(database: Connection, accountId: string): Promise<void> {
-  const [left] = await database.call<{ money: boolean; keys: boolean; cards: boolean }>(leftStatement, [
-    accountId,
-  ])
+  await waitForSpends(database, accountId)
+  const [left] = await database.call<Left>(leftStatement, [accountId])
   const what = [
     ...(left?.money ? ['money'] : []),
+    ...(left?.moving ? ['money on its way'] : []),
     ...(left?.keys ? ['keys'] : []),
     ...(left?.cards ? ['cards'] : []),
   ]
   if (what.length === 0) return
   throw new Failure('conflict', `Your own account has ${what.join(' and ')}, which nobody could reach.`, {
-    hint: 'First send its money away, revoke its keys and cancel its cards; or sign in with another address and be invited to that.',
+    hint: 'First send its money away, wait for what is on its way, cancel its requests for money, revoke its keys and cancel its cards; or sign in with another address and be invited to that.',
   })
 }
 

@@ -112,7 +112,17 @@ onBothEngines('a signed request', (database) => {
     await register(agent.jwk.x)
   })
   const authenticate = (raw: RawRequest, now = noon) =>
-    authenticateSignature({ database: database(), origin, newId, recordDelegated: async () => {} }, raw, now)
+    authenticateSignature(
+      {
+        database: database(),
+        origin,
+        newId,
+        keepContacts: async (_, policy) => policy,
+        recordDelegated: async () => {},
+      },
+      raw,
+      now,
+    )
   const sign = (request: Partial<AgentRequest> = {}, parameters: AgentRequest['parameters'] = {}) =>
     agent.sign({
       method: 'GET',
