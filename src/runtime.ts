@@ -26,6 +26,7 @@ import type { Services } from './kernel/context.ts'
 import { createRunApproved } from './kernel/run-approved.ts'
 import { createScheduling } from './kernel/scheduling.ts'
 import type { Tool } from './kernel/tool.ts'
+import { createConfiguredAttester } from './providers/attester/configured.ts'
 import { createConfiguredBanking } from './providers/banking/configured.ts'
 import { createConfiguredBroker } from './providers/broker/configured.ts'
 import { createConfiguredProcessor } from './providers/card-processor/configured.ts'
@@ -187,6 +188,8 @@ export async function createRuntime(
       },
       log,
     })
+    const attesting = createConfiguredAttester(config, { chains, database, clock })
+    const attester = attesting === null ? null : watch('attester', attesting)
     const journal = createJournal({ dataKey, newId })
     const services: Services = {
       ...parts,
@@ -205,9 +208,10 @@ export async function createRuntime(
       identityProviders: new Map(
         [...providers].map(([name, provider]) => [name, watch('identity_provider', provider)]),
       ),
-      swapAggregators: createConfiguredAggregators(config, { clock, log }).map((one) =>
+      swapAggregators: createConfiguredAggregators(config, { clock, log, attester }).map((one) =>
         watch(`swap_${one.tool}`, one),
       ),
+      attester,
       namedRoutes: createConfiguredNamedRoutes(config),
       rates,
       railControls: watch('rail_controls', createConfiguredRailControls(config, { database, clock })),

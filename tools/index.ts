@@ -144,6 +144,7 @@ import requestsList from './requests/list.ts'
 import requestsRemove from './requests/remove.ts'
 import sandboxAdmin from './sandbox/admin.ts'
 import sandboxAuthorizations from './sandbox/authorizations.ts'
+import sandboxBridge from './sandbox/bridge.ts'
 import sandboxClock from './sandbox/clock.ts'
 import sandboxCredentials from './sandbox/credentials.ts'
 import sandboxDeposits from './sandbox/deposits.ts'
@@ -336,6 +337,7 @@ export const tools: readonly Tool[] = [
   requestsRemove,
   sandboxAdmin,
   sandboxAuthorizations,
+  sandboxBridge,
   sandboxClock,
   sandboxCredentials,
   sandboxDeposits,

@@ -2,6 +2,7 @@
 import { timers } from '../core/base/timers.ts'
 import { Failure } from '../core/failures/failure.ts'
 import { type ChainName, chainFacts } from '../core/money/chains.ts'
+import { cctpOn } from '../providers/cctp.ts'
 import type {
   Address,
   Chain,
@@ -18,6 +19,7 @@ import type { EvmSession } from './node/evm-session.ts'
 import { readBlock } from './node/seen-blocks.ts'
 import { isAuthorizationOver, readAuthorizationState } from './relay/authorizations.ts'
 import { callWithoutGas, readChannelPayouts, readChannelState } from './relay/channels.ts'
+import { findDelivery } from './relay/deliveries.ts'
 import { readEscrowState } from './relay/escrow.ts'
 import type { Gate } from './relay/gate.ts'
 import { isPermitOver, readPermitState } from './relay/permits.ts'
@@ -49,6 +51,7 @@ const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
 export function createEvmChain(options: EvmChainOptions): Chain {
   const { name, gate, first, hasCards, tokens, rpcUrl, suspect, close } = options
   const { id, confirmations } = chainFacts(name)
+  const { transmitter } = cctpOn(name)
   const adjustCover = (wallet: Wallet): Wallet => (hasCards ? wallet : { ...wallet, cardCover: 0n })
 
   /** Runs repeatable work: if the node is lost meanwhile, it is repeated once on the restored one. */
@@ -112,6 +115,7 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     isGasFree: first.isDevelopment,
     entryPoint: first.contracts.entryPoint,
     swapDesk: first.contracts.swapDesk,
+    bridgeDesk: first.contracts.bridgeDesk,
     tokens,
     signer,
     walletAddress: async (wallet) => first.wallets.findSafe(wallet).address,
@@ -169,6 +173,8 @@ export function createEvmChain(options: EvmChainOptions): Chain {
         readEscrowState(client, hash, at === 'latest' || isDevelopment ? 'latest' : 'safe'),
       ),
     callAs: (account, call) => once((session) => callWithoutGas(session, account, call)),
+    findDelivery: (nonce) =>
+      repeatable(({ client, logSearch }) => findDelivery(client, { transmitter, nonce }, logSearch)),
     transaction: (hash) =>
       repeatable(({ client, readReceipt }) => readTransaction(client, hash, readReceipt)),
     findTransfers: (search) => repeatable(({ client }) => findTransfers(client, tokens, search)),

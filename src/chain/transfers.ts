@@ -27,7 +27,8 @@ export async function readTransaction(
     }),
   ])
   if (receipt === undefined || sent === undefined) return undefined
-  return { ...read(receipt).transaction, calldata: sent.input }
+  const { transaction, sent: messages, delivered } = read(receipt)
+  return { ...transaction, calldata: sent.input, sent: messages, delivered }
 }
 
 /** Searches a range of blocks, inclusive, for transfers of any of the tokens. */

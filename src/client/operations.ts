@@ -2477,8 +2477,8 @@ export type Event = EventEnvelope &
         }
       }
     | {
-        /** `swap.submitted`: A swap was accepted: its money is held, and it is being sent. `swap.confirmed`: The chain executed a swap: what it bought is available. `swap.failed`: A swap was not made; its money is available again. */
-        type: 'swap.submitted' | 'swap.confirmed' | 'swap.failed'
+        /** `swap.submitted`: A swap was accepted: its money is held, and it is being sent. `swap.bridging`: USDC has left its chain, and is on its way to another. `swap.confirmed`: A swap was executed: what it bought is available. `swap.failed`: A swap was not made; its money is available again. */
+        type: 'swap.submitted' | 'swap.bridging' | 'swap.confirmed' | 'swap.failed'
         /** Facts of the event. */
         data: {
           /** `dec_…`: the policy decision. */
@@ -2491,6 +2491,8 @@ export type Event = EventEnvelope &
           chain: string
           /** Stablecoin that is bought, by symbol. */
           buy: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
+          /** Chain on which it arrives, by name. */
+          toChain: string
           /** Amount of it that arrived, decimal; null: none yet. */
           receivedAmount: string | null
           /** Hash on the chain; null if there is none yet. */
@@ -4596,6 +4598,16 @@ export type SandboxAuthorizationsResponse = {
   cleared: boolean
 }
 
+export type SandboxBridgeRequest = {
+  /** `normal`; `late`: attests after 5 seconds; `lost`: never; or a lie. */
+  mode: 'normal' | 'late' | 'lost' | 'other-amount' | 'other-receiver' | 'replayed'
+}
+
+export type SandboxBridgeResponse = {
+  /** Mode that was set. */
+  mode: 'normal' | 'late' | 'lost' | 'other-amount' | 'other-receiver' | 'replayed'
+}
+
 export type SandboxClockRequest = {
   /** Seconds, at most a year. 0 reads it. */
   advance: number
@@ -5096,7 +5108,7 @@ export type StatementsGetResponse = {
 export type Swap = {
   /** `swp_…` */
   swapId: string
-  /** `submitted`: sent, do not send it again; `failed`: nothing moved. */
+  /** `submitted`: sent, do not send it again; `bridging`: it has left, and is on its way to the other chain; `failed`: nothing moved. */
   status: 'submitted' | 'confirmed' | 'bridging' | 'refunded' | 'failed'
   /** What leaves. */
   sell: {
@@ -5122,13 +5134,15 @@ export type Swap = {
   fee: string
   /** Aggregator whose route was taken. */
   route: string
-  /** Transactions on the chain. */
+  /** Transactions on the chains, in their order. */
   transactions: {
     /** Chain by name. */
     chain: string
     /** Its hash. */
     hash: string
   }[]
+  /** What a `bridging` swap waits for. It is never lost: the burn can be minted at any later time. */
+  waitingFor: 'attestation' | 'mint' | null
   /** `dec_…`: the decision that allowed it. */
   decisionId: string
   /** Why nothing moved; null: it did, or may. */
@@ -6838,6 +6852,8 @@ export interface Operations {
     readonly admin: Call<Record<never, never>, SandboxAdminResponse>
     /** Simulate a purchase with a sandbox card by sending the signed webhooks of the card network. */
     readonly authorizations: Call<SandboxAuthorizationsRequest, SandboxAuthorizationsResponse>
+    /** Set how the attester of USDC between the local chains behaves. */
+    readonly bridge: Call<SandboxBridgeRequest, SandboxBridgeResponse>
     /** Set the calendar ahead on every gateway of the sandbox, as if it had been off for so long. */
     readonly clock: Call<SandboxClockRequest, SandboxClockResponse>
     /** Read the generated secrets of the sandbox: a demo API key, the chain, and a funded x402 payer. */
@@ -7053,7 +7069,7 @@ export interface Operations {
   readonly swaps: {
     /** Ask all aggregators what a swap of one token to another costs, on the same or another chain. */
     readonly quote: Call<SwapsQuoteRequest, SwapsQuoteResponse>
-    /** Swap a stablecoin of the wallet to another on the same chain. */
+    /** Swap a stablecoin of the wallet to another on the same chain, or send USDC to another chain. */
     readonly execute: Call<SwapsExecuteRequest, Swap>
     readonly orders: {
       /** List swaps, newest first; a key sees its own. */
@@ -7324,6 +7340,7 @@ export const routes: Readonly<
   'requests.link': ['POST', '/api/requests/{id}/payments', true, ''],
   'sandbox.admin': ['POST', '/sandbox/admin', true, ''],
   'sandbox.authorizations': ['POST', '/sandbox/authorizations', true, ''],
+  'sandbox.bridge': ['POST', '/sandbox/bridge', true, ''],
   'sandbox.clock': ['POST', '/sandbox/clock', true, ''],
   'sandbox.credentials': ['GET', '/sandbox/credentials', false, ''],
   'sandbox.deposits': ['POST', '/sandbox/deposits', true, ''],

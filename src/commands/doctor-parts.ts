@@ -192,6 +192,7 @@ export async function checkProviders({ config, signal, note }: CheckContext): Pr
     ['screening', screening?.apiKey === null ? screening.url : null],
     ['collector of traces', config.tracesTo],
     ...(config.swapAggregators ?? []).map(({ name, url }) => [`swaps by ${name}`, url] as const),
+    ['attestations of burned USDC', config.cctpUrl],
     ...config.identityProviders.map(({ name, issuer }) => [`sign-in by ${name}`, issuer] as const),
   ]
   const configured = web.flatMap(([name, url]) => (url === null || url === undefined ? [] : [{ name, url }]))

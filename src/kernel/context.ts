@@ -11,6 +11,7 @@ import type { Log } from '../core/base/log.ts'
 import type { Account, AccountPrincipal, KnownBrowser, Principal } from '../core/base/principal.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Money } from '../core/money/money.ts'
+import type { Attester } from '../providers/attester/port.ts'
 import type { BankingProvider } from '../providers/banking/port.ts'
 import type { Broker } from '../providers/broker/port.ts'
 import type { CardProcessor } from '../providers/card-processor/port.ts'
@@ -118,6 +119,8 @@ export interface Services {
   readonly chains: Chains
   readonly broker: Broker
   readonly swapAggregators: readonly SwapAggregator[]
+  /** Attests what is burned on one chain to be minted on another; null: there is none. */
+  readonly attester: Attester | null
   /** Routes that quotes take only by their name: those of the sandbox that lie. */
   readonly namedRoutes: readonly SwapAggregator[]
   readonly rates: Rates

@@ -107,6 +107,7 @@ export interface Schema {
   repeat_run: RepeatRunTable
   request_arrival: RequestArrivalTable
   reservation: ReservationTable
+  sandbox_bridge: SandboxBridgeTable
   sandbox_message: SandboxMessageTable
   sandbox_order: SandboxOrderTable
   sandbox_secret: SandboxSecretTable
@@ -1400,6 +1401,12 @@ export interface ReservationTable {
   windows: JsonColumn | null
 }
 
+export interface SandboxBridgeTable {
+  id: Generated<boolean>
+  mode: string
+  set_at: Date
+}
+
 export interface SandboxMessageTable {
   id: string
   channel: 'email' | 'sms'
@@ -1540,13 +1547,22 @@ export interface SwapOrderTable {
   expected: bigint
   fee_micros: bigint
   route: string
-  state: 'submitted' | 'confirmed' | 'failed'
+  state: 'submitted' | 'bridging' | 'confirmed' | 'failed'
   received: bigint | null
   unsold: Generated<bigint>
   transaction_hash: string | null
   failure: string | null
   created_at: Date
   updated_at: Date
+  to_chain: string | null
+  message: string | null
+  attestation: string | null
+  message_nonce: string | null
+  mint_sent_at: Date | null
+  mint_hash: string | null
+  mints: Generated<number>
+  lacking: Generated<bigint>
+  look_at: Date | null
 }
 
 export interface SwapQuoteTable {

@@ -49,6 +49,8 @@ export async function startChainProxy(nodeUrl: () => string): Promise<ChainProxy
       response.destroy()
     }
   }).listen(0, '127.0.0.1')
+  // A gateway that starts on a busy machine pauses for longer than the five seconds after which idle connections are closed.
+  server.keepAliveTimeout = 120_000
   await once(server, 'listening')
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('no port')

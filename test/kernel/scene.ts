@@ -96,6 +96,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     chains: createChains([chain]).chains,
     broker: createSandboxBroker({ database, clock, hours: 'always' }),
     swapAggregators: createSandboxAggregators(),
+    attester: null,
     namedRoutes: [],
     rates: createSnapshotRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),

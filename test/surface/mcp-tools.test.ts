@@ -105,6 +105,7 @@ const leftOut: Readonly<Record<string, string>> = {
   'rails.controls.set': admins,
   'sandbox.admin': sandbox,
   'sandbox.authorizations': sandbox,
+  'sandbox.bridge': sandbox,
   'sandbox.clock': sandbox,
   'sandbox.credentials': sandbox,
   'sandbox.deposits': sandbox,

@@ -80,6 +80,7 @@ describe('the registry', () => {
       // A provider's statement, or sandbox money.
       'docs.feedback',
       'sandbox.authorizations',
+      'sandbox.bridge',
       'sandbox.clock',
       'sandbox.deposits',
       'sandbox.faucet',

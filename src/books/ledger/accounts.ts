@@ -35,6 +35,11 @@ export function escrowPlace(chain: string): string {
   return `escrow.${chain}`
 }
 
+/** Place of the money that was burned and is not minted yet: on its way to a chain, and at no address. */
+export function bridgePlace(chain: string): string {
+  return `bridge.${chain}`
+}
+
 /** Account of the world outside the books at a place: a chain or the banks. */
 export function external(place: string): SystemAccount {
   return `external:${place}`

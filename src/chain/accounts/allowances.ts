@@ -7,11 +7,11 @@ import type {
   Wallet,
   WalletCall,
 } from '../../providers/chain/port.ts'
-import { allowanceAbi, safeAbi, swapDeskAbi } from '../contracts/abi.ts'
+import { allowanceAbi, bridgeDeskAbi, safeAbi, swapDeskAbi } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import type { Deployments } from './deployments.ts'
-import { buildDeskCall, buildSwapOrder, type SafeCall } from './user-operation.ts'
+import { buildBurnOrder, buildDeskCall, buildSwapOrder, type SafeCall } from './user-operation.ts'
 import { agentHash, type Wallets } from './wallets.ts'
 
 /**
@@ -24,11 +24,17 @@ export function buildAllowanceCall(
 ): SafeCall {
   if (call.kind === 'allowance')
     throw new Error(`An allowance can only pay; it cannot make a call of kind ${call.kind}.`)
+  if (call.kind === 'swap' && call.route.burn !== undefined) {
+    const order = buildBurnOrder(tokens, call, call.route.burn)
+    const args = [contracts.allowances, safe, agentHash(agentId), order] as const
+    const data = encodeFunctionData({ abi: bridgeDeskAbi, functionName: 'bridgeForAgent', args })
+    return buildDeskCall(contracts.bridgeDesk, data)
+  }
   if (call.kind === 'swap') {
     const order = buildSwapOrder(tokens, call, safe)
     const args = [contracts.allowances, safe, agentHash(agentId), order] as const
     const data = encodeFunctionData({ abi: swapDeskAbi, functionName: 'swapForAgent', args })
-    return buildDeskCall(contracts, data)
+    return buildDeskCall(contracts.swapDesk, data)
   }
   const args = [
     safe,

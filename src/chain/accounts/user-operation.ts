@@ -17,12 +17,13 @@ import {
 } from 'viem'
 import type {
   Address,
+  BurnTerms,
   Hex,
   SignableOperation,
   TokenAddresses,
   WalletCall,
 } from '../../providers/chain/port.ts'
-import { entryPointAbi, safeAbi, swapDeskAbi, tokenAbi } from '../contracts/abi.ts'
+import { bridgeDeskAbi, entryPointAbi, safeAbi, swapDeskAbi, tokenAbi } from '../contracts/abi.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import { setAllowanceCall } from './wallets.ts'
 
@@ -124,10 +125,15 @@ export function toSafeCall(
   }: { contracts: AccountContracts; tokens: TokenAddresses; delegate: Address; safe: Address },
   call: WalletCall,
 ): SafeCall {
+  if (call.kind === 'swap' && call.route.burn !== undefined) {
+    const args = [buildBurnOrder(tokens, call, call.route.burn)] as const
+    const data = encodeFunctionData({ abi: bridgeDeskAbi, functionName: 'bridgeFromSafe', args })
+    return buildDeskCall(contracts.bridgeDesk, data)
+  }
   if (call.kind === 'swap') {
     const args = [buildSwapOrder(tokens, call, safe)] as const
     const data = encodeFunctionData({ abi: swapDeskAbi, functionName: 'swapFromSafe', args })
-    return buildDeskCall(contracts, data)
+    return buildDeskCall(contracts.swapDesk, data)
   }
   if (call.kind === 'allowance')
     return { to: contracts.allowances, data: setAllowanceCall(delegate, call.agentId, call.dailyMicros) }
@@ -156,8 +162,24 @@ export function buildSwapOrder(
   }
 }
 
-/** Builds the call by which a Safe runs the desk's code: it pays the desk, and the desk swaps. */
-export function buildDeskCall({ swapDesk: to }: Pick<AccountContracts, 'swapDesk'>, data: Hex): SafeCall {
+/** Builds what the bridge desk is to burn. */
+export function buildBurnOrder(
+  tokens: TokenAddresses,
+  { token, units, route }: Extract<WalletCall, { kind: 'swap' }>,
+  { domain, minFinality }: BurnTerms,
+) {
+  return {
+    token: addressIn(tokens, token),
+    units,
+    messenger: route.target,
+    domain,
+    maxFee: units - route.minReceived,
+    minFinality,
+  }
+}
+
+/** Builds the call by which a Safe runs a desk's code: it pays the desk, and the desk does the rest. */
+export function buildDeskCall(to: Address, data: Hex): SafeCall {
   return { to, data, byDelegate: true, gas: SWAP_GAS }
 }
 

@@ -45,4 +45,17 @@ abstract contract SandboxToken is ERC20Upgradeable {
             _mint(to[i], value[i]);
         }
     }
+
+    /// @notice Mints to one address, as USDC does.
+    function mint(address to, uint256 value) external returns (bool) {
+        require(_token().minters[msg.sender], NotMinter());
+        _mint(to, value);
+        return true;
+    }
+
+    /// @notice Burns tokens of a minter, as USDC does.
+    function burn(uint256 value) external {
+        require(_token().minters[msg.sender], NotMinter());
+        _burn(msg.sender, value);
+    }
 }

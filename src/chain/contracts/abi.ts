@@ -114,6 +114,21 @@ export const allowanceAbi = parseAbi([
   'error TransferFailed(bytes reason)',
 ])
 
+/** `contracts/BridgeDesk.sol`: burns of USDC that is minted on another chain. */
+export const bridgeDeskAbi = parseAbi([
+  'struct Order { address token; uint256 units; address messenger; uint32 domain; uint256 maxFee; uint32 minFinality; }',
+  'function bridgeFromSafe(Order order)',
+  'function bridgeForAgent(address module, address safe, bytes32 agent, Order order)',
+  'function bridge(Order order, address receiver)',
+  'error ApprovalLeft()',
+  'error NotBurned(uint256 burned, uint256 units)',
+  'error NotTheDesk()',
+  'error Reentered()',
+  'error AllowanceExceeded(uint256 daily, uint256 spent, uint256 value)',
+  'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
+  'error Error(string reason)',
+])
+
 /** `contracts/SwapDesk.sol`: swaps by call data of strangers. */
 export const swapDeskAbi = parseAbi([
   'struct Order { address sell; uint256 units; address buy; uint256 minReceived; address receiver; address target; address spender; bytes data; }',

@@ -22,6 +22,8 @@ const placed = {
   SandboxDepositCollector: 'sandboxDepositCollectorCode',
   SandboxPool: 'sandboxPoolCode',
   SandboxLiar: 'sandboxLiarCode',
+  SandboxMessenger: 'sandboxMessengerCode',
+  SandboxTransmitter: 'sandboxTransmitterCode',
   SandboxEscrow: 'sandboxEscrowCode',
   SandboxEscrowCollector: 'sandboxEscrowCollectorCode',
 }
@@ -29,6 +31,7 @@ const placed = {
 /** Contracts behind wallets, with the names of their exports. */
 const deployed = {
   AgentAllowance: 'agentAllowanceCode',
+  BridgeDesk: 'bridgeDeskCode',
   IntentSigner: 'intentSignerCode',
   SwapDesk: 'swapDeskCode',
   WalletSetup: 'walletSetupCode',

@@ -1,6 +1,7 @@
 /** Sets up a development node: deploys missing contracts of the smart accounts, the tokens, the multicall and those of x402. */
 import { concat, encodeFunctionData, getCreate2Address, keccak256, pad } from 'viem'
 import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import { sandboxMessengerAddress, sandboxTransmitterAddress } from '../../providers/cctp.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { channelsAddress, depositCollectorAddress } from '../../providers/payment-channels.ts'
 import { escrowAddress, escrowCollectorAddress } from '../../providers/payment-escrow.ts'
@@ -13,16 +14,18 @@ import {
   sandboxEscrowCode,
   sandboxEscrowCollectorCode,
   sandboxLiarCode,
+  sandboxMessengerCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
   sandboxPoolCode,
   sandboxStablecoinCode,
   sandboxTetherCode,
+  sandboxTransmitterCode,
   sandboxUptoProxyCode,
 } from '../contracts/sandbox-contracts.artifact.ts'
 import type { Relayer } from '../relay/relayer.ts'
 import type { NodeClient } from '../rpc/client.ts'
-import { placeCode } from '../rpc/development-node.ts'
+import { grantMinting, placeCode } from '../rpc/development-node.ts'
 import {
   type AccountContracts,
   canonicalContracts,
@@ -85,6 +88,10 @@ export async function deployMissing(
     ...x402StandIns.map(([address, code]) => ensureCode(client, address, code)),
     ensureCode(client, sandboxPoolAddress, sandboxPoolCode),
     ensureCode(client, sandboxLiarAddress, sandboxLiarCode),
+    ensureCode(client, sandboxTransmitterAddress, sandboxTransmitterCode),
+    ensureCode(client, sandboxMessengerAddress, sandboxMessengerCode),
+    // The bridge burns and mints USDC.
+    grantMinting(client, [tokens.USDC.address], sandboxMessengerAddress),
   ])
   await Promise.all([
     ...Object.entries(tokens).map(([symbol, token]) => ensureToken(client, relayer, symbol, token)),
@@ -115,6 +122,7 @@ function listAddresses(plans: Record<keyof AccountContracts, Deployment>): Accou
     allowances: address('allowances'),
     walletSetup: address('walletSetup'),
     swapDesk: address('swapDesk'),
+    bridgeDesk: address('bridgeDesk'),
   }
 }
 
@@ -146,6 +154,7 @@ function deployments(): Record<keyof AccountContracts, Deployment> {
     allowances: { ...ownContracts.allowances, deployer: commonDeployer },
     walletSetup: { ...ownContracts.walletSetup, deployer: commonDeployer },
     swapDesk: { ...ownContracts.swapDesk, deployer: commonDeployer },
+    bridgeDesk: { ...ownContracts.bridgeDesk, deployer: commonDeployer },
   }
 }
 

@@ -1,6 +1,7 @@
 /** A session on one node that is set up; all caches end with it. */
 import type { TransactionReceipt } from 'viem'
 import type { LocalAccount } from 'viem/accounts'
+import { cctpOn } from '../../providers/cctp.ts'
 import type { Address, ContractSupport, EvmSigner, Hex, TokenAddresses } from '../../providers/chain/port.ts'
 import { createDeployments, type Deployments } from '../accounts/deployments.ts'
 import {
@@ -17,8 +18,8 @@ import type { LogSearch } from '../relay/executions.ts'
 import { createOperations, type Operations } from '../relay/operations.ts'
 import { type ReadReceipt, readReceipt } from '../relay/read-receipt.ts'
 import type { Relayer } from '../relay/relayer.ts'
-import type { NodeClient } from '../rpc/client.ts'
-import type { AccountContracts } from '../rpc/networks.ts'
+import { type NodeClient, requireChainName } from '../rpc/client.ts'
+import { type AccountContracts, lowerCaseAddress } from '../rpc/networks.ts'
 import { createSeenBlocks, type SeenBlocks } from './seen-blocks.ts'
 
 /** Maximum pending bundles. A development node executes one at a time; two keep it busy. */
@@ -89,10 +90,11 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     cardsMicros: isDevelopment ? DEVELOPMENT_CARDS_MICROS : 0n,
   })
   const { entryPoint } = contracts
+  const transmitter = lowerCaseAddress(cctpOn(requireChainName(client)).transmitter)
   const seenBlocks = createSeenBlocks(client)
   const read = (receipt: TransactionReceipt) => {
     seenBlocks.note(receipt)
-    return readReceipt(receipt, entryPoint)
+    return readReceipt(receipt, entryPoint, transmitter)
   }
   const bundler = createBundler({ client, relayer, entryPoint, read }, BUNDLES[kind])
   const deployments = createDeployments({ client, relayer, bundler, wallets, contracts, gatewayOwner })

@@ -16,11 +16,13 @@ import {
   sandboxEscrowCode,
   sandboxEscrowCollectorCode,
   sandboxLiarCode,
+  sandboxMessengerCode,
   sandboxMulticallCode,
   sandboxPermit2Code,
   sandboxPoolCode,
   sandboxStablecoinCode,
   sandboxTetherCode,
+  sandboxTransmitterCode,
   sandboxUptoProxyCode,
 } from '../contracts/sandbox-contracts.artifact.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -42,6 +44,7 @@ export async function findPreparedState(chain: ChainName, tokens: SandboxTokens)
       [sandboxPermit2Code, sandboxUptoProxyCode, sandboxChannelsCode, sandboxDepositCollectorCode].join(),
     )
     .update([sandboxPoolCode, sandboxLiarCode].join())
+    .update([sandboxMessengerCode, sandboxTransmitterCode].join())
     .update([sandboxEscrowCode, sandboxEscrowCollectorCode].join())
     .digest('hex')
   const name = `${chain}-${hash.slice(0, 16)}.json`

@@ -59,6 +59,7 @@ const contractNames = [
   'allowances',
   'walletSetup',
   'swapDesk',
+  'bridgeDesk',
 ] as const satisfies readonly (keyof AccountContracts)[]
 
 async function check(

@@ -1,6 +1,14 @@
 /** Parses receipts for token transfers, and for the operations and authorizations that made them. */
-import { hexToBigInt, size, slice, type TransactionReceipt, toEventSelector } from 'viem'
-import type { Address, Hex, MinedTransaction, TransferLog } from '../../providers/chain/port.ts'
+import { decodeAbiParameters, hexToBigInt, size, slice, type TransactionReceipt, toEventSelector } from 'viem'
+import { messageReceivedEvent, messageSentEvent } from '../../providers/cctp.ts'
+import type {
+  Address,
+  DeliveredMessage,
+  Hex,
+  MinedTransaction,
+  SentMessage,
+  TransferLog,
+} from '../../providers/chain/port.ts'
 import {
   authorizationUsedEvent,
   beforeExecutionEvent,
@@ -20,6 +28,9 @@ export interface ExecutedOperation {
 export interface ReadReceipt {
   readonly transaction: MinedTransaction
   readonly operations: readonly ExecutedOperation[]
+  /** Messages of CCTP v2. */
+  readonly sent: readonly SentMessage[]
+  readonly delivered: readonly DeliveredMessage[]
 }
 
 type Log = Pick<TransactionReceipt['logs'][number], 'address' | 'topics' | 'data'>
@@ -29,6 +40,8 @@ const selectors = {
   authorizationUsed: toEventSelector(authorizationUsedEvent),
   beforeExecution: toEventSelector(beforeExecutionEvent),
   userOperation: toEventSelector(userOperationEvent),
+  messageSent: toEventSelector(messageSentEvent),
+  messageReceived: toEventSelector(messageReceivedEvent),
   uptoSettled: new Set(Object.values(uptoEvents).map((event) => toEventSelector(event))),
 }
 
@@ -39,26 +52,60 @@ const selectors = {
 export function readReceipt(
   { transactionHash, blockNumber, status, logs }: TransactionReceipt,
   entryPoint: Address,
+  transmitter?: Address,
 ): ReadReceipt {
   const transfers: TransferLog[] = []
   const operations: ExecutedOperation[] = []
+  const sent: SentMessage[] = []
+  const delivered: DeliveredMessage[] = []
   let firstOfOperation = 0
+  let firstSent = 0
   for (const [position, log] of logs.entries()) {
     const transfer = transferIn(log, position, { previous: logs[position - 1], next: logs[position + 1] })
     if (transfer !== undefined) transfers.push(transfer)
+    if (transmitter !== undefined && lowerCaseAddress(log.address) === transmitter) {
+      const message = sentIn(log)
+      if (message !== undefined) sent.push({ message, operationHash: null })
+      const arrived = deliveredIn(log)
+      if (arrived !== undefined)
+        delivered.push({ ...arrived, after: delivered.at(-1)?.position ?? -1, position })
+    }
     if (lowerCaseAddress(log.address) !== lowerCaseAddress(entryPoint)) continue
-    if (log.topics[0] === selectors.beforeExecution) firstOfOperation = transfers.length
+    if (log.topics[0] === selectors.beforeExecution) {
+      firstOfOperation = transfers.length
+      firstSent = sent.length
+    }
     const operation = operationIn(log)
     if (operation === undefined) continue
     for (const [index, moved] of transfers.entries())
       if (index >= firstOfOperation) transfers[index] = { ...moved, operationHash: operation.hash }
+    for (const [index, message] of sent.entries())
+      if (index >= firstSent) sent[index] = { ...message, operationHash: operation.hash }
     firstOfOperation = transfers.length
+    firstSent = sent.length
     operations.push(operation)
   }
   return {
     transaction: { hash: transactionHash, blockNumber, succeeded: status === 'success', transfers },
     operations,
+    sent,
+    delivered,
   }
+}
+
+function sentIn({ topics: [selector], data }: Log): Hex | undefined {
+  if (selector !== selectors.messageSent) return undefined
+  return decodeAbiParameters([{ type: 'bytes' }], data)[0]
+}
+
+function deliveredIn({
+  topics: [selector, _caller, nonce],
+  data,
+}: Log): Pick<DeliveredMessage, 'nonce' | 'source' | 'body'> | undefined {
+  if (selector !== selectors.messageReceived || nonce === undefined) return undefined
+  const types = [{ type: 'uint32' }, { type: 'bytes32' }, { type: 'bytes' }] as const
+  const [source, _sender, body] = decodeAbiParameters(types, data)
+  return { nonce, source, body }
 }
 
 function transferIn(

@@ -12,7 +12,7 @@ import { z } from 'zod'
 import { toDecimal } from '../../core/money/money.ts'
 import type { Address, Hex, TokenAddresses, WalletCall } from '../../providers/chain/port.ts'
 import type { OperationPlan } from '../accounts/user-operation.ts'
-import { swapDeskAbi } from '../contracts/abi.ts'
+import { bridgeDeskAbi, swapDeskAbi } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import { allowanceRefusal, tokenRefusals } from './refusal.ts'
@@ -134,7 +134,8 @@ function findOtherEffect(
     } else if (isWallet(address)) return 'it would change who may act for the wallet'
   }
   if (left > units) return 'it would move the amount more than once'
-  if (received < route.minReceived)
+  // What is burned arrives on another chain.
+  if (route.burn === undefined && received < route.minReceived)
     return `it would bring ${toDecimal({ asset: route.buy, units: received })} ${route.buy}`
   return undefined
 }
@@ -152,6 +153,7 @@ function decode(topics: readonly Hex[], data: Hex) {
 /** Describes why a swap reverted. */
 function describeSwapRevert(data: Hex, { route }: Pick<SwapCall, 'route'>): string {
   const amount = (units: bigint) => `${toDecimal({ asset: route.buy, units })} ${route.buy}`
+  if (route.burn !== undefined) return describeBurnRevert(data)
   try {
     const error = decodeErrorResult({ abi: swapDeskAbi, data })
     if (error.errorName === 'BelowMinimum')
@@ -161,6 +163,17 @@ function describeSwapRevert(data: Hex, { route }: Pick<SwapCall, 'route'>): stri
     if (error.errorName === 'ERC20InsufficientBalance') return tokenRefusals.ERC20InsufficientBalance
     if (error.errorName === 'CallForbidden') return 'the route’s call is not one that a swap may make'
     return error.errorName
+  } catch {
+    return 'execution reverted'
+  }
+}
+
+function describeBurnRevert(data: Hex): string {
+  try {
+    const error = decodeErrorResult({ abi: bridgeDeskAbi, data })
+    if (error.errorName === 'AllowanceExceeded') return allowanceRefusal(error.args)
+    if (error.errorName === 'ERC20InsufficientBalance') return tokenRefusals.ERC20InsufficientBalance
+    return error.errorName === 'Error' ? `the burn fails: ${error.args[0].slice(0, 100)}` : error.errorName
   } catch {
     return 'execution reverted'
   }

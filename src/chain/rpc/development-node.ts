@@ -63,15 +63,25 @@ export async function makeSponsor(
   tokens: readonly Address[],
   address: Address,
 ): Promise<void> {
+  await Promise.all([
+    toRpc(client)({ method: 'anvil_setBalance', params: [address, toHex(plenty)] }),
+    grantMinting(client, tokens, address),
+  ])
+}
+
+/** Lets an address mint the sandbox's tokens, and burn its own. */
+export async function grantMinting(
+  client: NodeClient,
+  tokens: readonly Address[],
+  address: Address,
+): Promise<void> {
   const minter = keccak256(
     encodeAbiParameters([{ type: 'address' }, { type: 'bytes32' }], [address, mintersSlot]),
   )
   const yes = pad('0x01', { size: 32 })
-  const rpc = toRpc(client)
-  await Promise.all([
-    rpc({ method: 'anvil_setBalance', params: [address, toHex(plenty)] }),
-    ...tokens.map((token) => rpc({ method: 'anvil_setStorageAt', params: [token, minter, yes] })),
-  ])
+  await Promise.all(
+    tokens.map((token) => toRpc(client)({ method: 'anvil_setStorageAt', params: [token, minter, yes] })),
+  )
 }
 
 function hashNamespace(name: string): bigint {

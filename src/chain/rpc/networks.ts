@@ -14,6 +14,7 @@ import { escrowAddress, escrowCollectorAddress } from '../../providers/payment-e
 import {
   agentAllowanceCode,
   agentAllowanceCodeHash,
+  bridgeDeskCode,
   swapDeskCode,
   walletSetupCode,
   walletSetupCodeHash,
@@ -145,6 +146,7 @@ export interface AccountContracts {
   readonly allowances: Address
   readonly walletSetup: Address
   readonly swapDesk: Address
+  readonly bridgeDesk: Address
 }
 
 /** Deployer that exists on nearly every chain. @see https://github.com/Arachnid/deterministic-deployment-proxy */
@@ -155,6 +157,7 @@ export const ownContracts = {
   allowances: ownContract(agentAllowanceCode),
   walletSetup: ownContract(walletSetupCode),
   swapDesk: ownContract(swapDeskCode),
+  bridgeDesk: ownContract(bridgeDeskCode),
 } as const
 
 /** A contract created by the common deployer. @property data calldata for the deployer. */
@@ -184,6 +187,7 @@ export const canonicalContracts: AccountContracts = {
   allowances: ownContracts.allowances.address,
   walletSetup: ownContracts.walletSetup.address,
   swapDesk: ownContracts.swapDesk.address,
+  bridgeDesk: ownContracts.bridgeDesk.address,
 }
 
 /**

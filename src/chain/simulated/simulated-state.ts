@@ -157,6 +157,8 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
         succeeded: true,
         transfers: moved.map((each) => ({ ...each, operationHash: operationHash ?? null })),
         calldata,
+        sent: [],
+        delivered: [],
       }
       mined.push(transaction)
       byHash.set(transaction.hash, transaction)

@@ -34,7 +34,7 @@ type SwapCall = Extract<WalletCall, { kind: 'swap' }>
 
 /** Judges a swap. The only route here is the market's. @returns why it would revert, or what it buys. */
 export function judgeSwap({ token: sell, units, to: desk, route }: SwapCall): string | bigint {
-  if (!isSwapContract(route.target)) return 'the route’s own call fails'
+  if (route.burn !== undefined || !isSwapContract(route.target)) return 'the route’s own call fails'
   const { functionName, args } = decodeFunctionData({ abi: poolAbi, data: route.data })
   if (functionName !== 'swap') return 'the route’s own call fails'
   const isAgreed =

@@ -137,6 +137,9 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     entryPoint: canonicalContracts.entryPoint,
     tokens: sandboxTokenAddresses,
     swapDesk: simulatedDesk,
+    bridgeDesk: canonicalContracts.bridgeDesk,
+    // The only simulated chain has no other to bridge to.
+    findDelivery: async () => undefined,
     signer,
     walletAddress: async (wallet) => deriveWallet(buildSalt(wallet)),
     modules: async (wallet) => listModules(wallet),

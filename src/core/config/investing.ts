@@ -27,6 +27,7 @@ export const investingVariables = {
   ZEROX_API_KEY: secret.optional(),
   ACROSS_URL: url.default('https://app.across.to/api'),
   ACROSS_API_KEY: secret.optional(),
+  CCTP_URL: url.optional(),
 }
 
 const variables = z.object(investingVariables)
@@ -44,6 +45,8 @@ export interface InvestingConfig {
   } | null
   /** Null uses the sandbox's aggregators, and none in production. */
   readonly swapAggregators: readonly SwapAggregatorConfig[] | null
+  /** URL of Circle's attestation service. Null uses the sandbox's own, and none in production. */
+  readonly cctpUrl: string | null
 }
 
 export interface SwapAggregatorConfig {
@@ -72,6 +75,7 @@ export function readInvesting(settings: z.output<typeof variables>): InvestingCo
         url: endpoints[name].url.replace(/\/+$/, ''),
         apiKey: endpoints[name].apiKey ?? null,
       })) ?? null,
+    cctpUrl: settings.CCTP_URL?.replace(/\/+$/, '') ?? null,
     alpaca:
       apiKey === undefined || apiSecret === undefined || firmAccountId === undefined
         ? null

@@ -4,7 +4,7 @@ import { isSecretFile } from './secret-files.ts'
 
 /** Beginnings that only settings of this program have; other programs share the rest, such as `DATA_` or `HTTP_`. */
 const prefixes =
-  /^(ACROSS|ALPACA|AML|ANVIL|BRIDGE|BURSAR|CARD|CDP|CHAIN|FOUNDER|GUEST|KYC|LIFI|LITHIC|METRICS|OIDC|PEG|RELAY|SANCTIONS|SANDBOX|SCREENING|SMTP|SUMSUB|SWAP|TELEGRAM|TRAVEL_RULE|TRUSTED|TWILIO|VASP|VIRTUAL_ACCOUNTS|X402|ZEROX)_/
+  /^(ACROSS|ALPACA|AML|ANVIL|BRIDGE|BURSAR|CARD|CCTP|CDP|CHAIN|FOUNDER|GUEST|KYC|LIFI|LITHIC|METRICS|OIDC|PEG|RELAY|SANCTIONS|SANDBOX|SCREENING|SMTP|SUMSUB|SWAP|TELEGRAM|TRAVEL_RULE|TRUSTED|TWILIO|VASP|VIRTUAL_ACCOUNTS|X402|ZEROX)_/
 
 /** Settings that the schema does not list: of an OpenID provider, of a rate, and of the command line. */
 const others =

@@ -33,6 +33,8 @@ export interface ChainFacts {
   readonly explorer: string
   /** Average time between blocks. */
   readonly blockMs: number
+  /** Circle's number of the chain in CCTP. @see https://developers.circle.com/cctp/cctp-supported-blockchains */
+  readonly cctpDomain: number
   /** Blocks above a movement before it is booked. */
   readonly confirmations: bigint
   readonly tokens: { readonly USDC: ChainToken } & Readonly<Partial<Record<Stablecoin, ChainToken>>>
@@ -49,6 +51,7 @@ export const chains = {
     gasSymbol: 'ETH',
     explorer: 'https://sepolia.basescan.org',
     blockMs: 2_000,
+    cctpDomain: 6,
     confirmations: 2n,
     tokens: {
       USDC: { address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', name: 'USDC', version: '2' },
@@ -62,6 +65,7 @@ export const chains = {
     gasSymbol: 'ETH',
     explorer: 'https://sepolia.arbiscan.io',
     blockMs: 250,
+    cctpDomain: 3,
     confirmations: 16n,
     tokens: { USDC: usdCoin('0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d') },
   },
@@ -72,6 +76,7 @@ export const chains = {
     gasSymbol: 'ETH',
     explorer: 'https://basescan.org',
     blockMs: 2_000,
+    cctpDomain: 6,
     confirmations: 5n,
     tokens: {
       USDC: usdCoin('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'),
@@ -85,6 +90,7 @@ export const chains = {
     gasSymbol: 'ETH',
     explorer: 'https://arbiscan.io',
     blockMs: 250,
+    cctpDomain: 3,
     confirmations: 40n,
     tokens: { USDC: usdCoin('0xaf88d065e77c8cC2239327C5EDb3A432268e5831') },
   },
@@ -95,6 +101,7 @@ export const chains = {
     gasSymbol: 'ETH',
     explorer: 'https://optimistic.etherscan.io',
     blockMs: 2_000,
+    cctpDomain: 2,
     confirmations: 5n,
     tokens: { USDC: usdCoin('0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85') },
   },
@@ -105,6 +112,7 @@ export const chains = {
     gasSymbol: 'POL',
     explorer: 'https://polygonscan.com',
     blockMs: 2_000,
+    cctpDomain: 7,
     confirmations: 32n,
     tokens: { USDC: usdCoin('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359') },
   },
@@ -115,6 +123,7 @@ export const chains = {
     gasSymbol: 'ETH',
     explorer: 'https://etherscan.io',
     blockMs: 12_000,
+    cctpDomain: 0,
     confirmations: 12n,
     tokens: { USDC: usdCoin('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48') },
   },

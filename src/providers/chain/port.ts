@@ -65,6 +65,18 @@ export interface SwapRoute {
   readonly target: Address
   readonly spender: Address | null
   readonly data: Hex
+  /** Present: the bridge desk burns the tokens instead, to be minted on another chain; `target` burns, and `data` is empty. */
+  readonly burn?: BurnTerms | undefined
+}
+
+/**
+ * Terms of a burn by CCTP v2. The receiver is the wallet's own address, and the fee at most what `minReceived` leaves.
+ * @property to chain on which it is minted. @property domain its number. @property minFinality 1000 confirmed, 2000 finalized.
+ */
+export interface BurnTerms {
+  readonly to: string
+  readonly domain: number
+  readonly minFinality: number
 }
 
 /**
@@ -180,6 +192,26 @@ export interface MinedTransaction {
 /** A {@link MinedTransaction} with its calldata. */
 export interface CalledTransaction extends MinedTransaction {
   readonly calldata: Hex
+  readonly sent: readonly SentMessage[]
+  readonly delivered: readonly DeliveredMessage[]
+}
+
+/** A message of CCTP v2 that left a chain. @property operationHash operation that sent it; null: none did. */
+export interface SentMessage {
+  readonly message: Hex
+  readonly operationHash: Hex | null
+}
+
+/**
+ * A message of CCTP v2 that was delivered to a chain. What it minted was logged at positions above `after` and below `position`.
+ * @property source domain it came from.
+ */
+export interface DeliveredMessage {
+  readonly nonce: Hex
+  readonly source: number
+  readonly body: Hex
+  readonly after: number
+  readonly position: number
 }
 
 /**
@@ -378,6 +410,8 @@ export interface Chain {
   readonly signer: EvmSigner
   /** Our contract that executes the routes of swaps. */
   readonly swapDesk: Address
+  /** Our contract that burns USDC which is minted on another chain. */
+  readonly bridgeDesk: Address
 
   /** Computes the address of the account's Safe, deployed or not. */
   walletAddress(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): Promise<Address>
@@ -435,6 +469,8 @@ export interface Chain {
    * @throws Error when the call would revert, reverted, or is not confirmed in time: repeat it then.
    */
   callAs(account: GaslessAccount, call: GaslessCall): Promise<void>
+  /** Finds the transaction that delivered a message of CCTP v2; undefined: none has. @throws when its log is not found. */
+  findDelivery(nonce: Hex): Promise<Hex | undefined>
   /** Reads a mined transaction; undefined while it is in no block. */
   transaction(hash: Hex): Promise<CalledTransaction | undefined>
   /**

@@ -5,7 +5,9 @@
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import type { Config } from '../../core/config/read-config.ts'
+import type { Attester } from '../attester/port.ts'
 import { createAcross } from './across.ts'
+import { createCctp } from './cctp.ts'
 import { guardAggregator } from './guarded.ts'
 import { createLifi } from './lifi.ts'
 import type { SwapAggregator } from './port.ts'
@@ -18,11 +20,12 @@ const create = { lifi: createLifi, relay: createRelay, '0x': createZeroEx, acros
 
 export function createConfiguredAggregators(
   { swapAggregators, mode }: Pick<Config, 'swapAggregators' | 'mode'>,
-  parts: { readonly clock: Clock; readonly log: Log },
+  { attester, ...parts }: { readonly clock: Clock; readonly log: Log; readonly attester: Attester | null },
 ): readonly SwapAggregator[] {
   const named = swapAggregators?.map(({ name, ...reached }) => create[name](reached))
   const all = named ?? (mode === 'sandbox' ? createSandboxAggregators() : [])
-  return all.map((aggregator) => guardAggregator(aggregator, parts))
+  const bridges = attester === null ? [] : createCctp(attester)
+  return [...bridges, ...all].map((aggregator) => guardAggregator(aggregator, parts))
 }
 
 /** Routes that a quote takes only by their name. */

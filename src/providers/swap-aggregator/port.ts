@@ -4,12 +4,16 @@
  * `guarded` wraps each.
  */
 import type { SwapToken } from '../../core/money/swap-tokens.ts'
-import type { Address, Chain, Hex } from '../chain/port.ts'
+import type { Address, BurnTerms, Chain, Hex } from '../chain/port.ts'
 
-/** One of the gateway's chains, on which a swap can be executed by its desk. */
+/**
+ * One of the gateway's chains, on which a swap can be executed by its desk.
+ * @property destination chain on which it arrives; absent: the same.
+ */
 export interface SwapVenue {
   readonly chain: Pick<Chain, 'name' | 'signer' | 'swapDesk' | 'tokens'>
   readonly at: Date
+  readonly destination?: Pick<Chain, 'name' | 'signer'>
 }
 
 /**
@@ -34,6 +38,8 @@ export interface SwapOfferCall {
   readonly target: Address
   readonly spender: Address | null
   readonly data: Hex
+  /** Present: the tokens are burned, to be minted on another chain. */
+  readonly burn?: BurnTerms | undefined
 }
 
 /** A fee. @property amount decimal string of the token. @property included whether the output already excludes it. */

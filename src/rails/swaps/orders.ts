@@ -36,11 +36,32 @@ export interface SwapOrder {
   readonly transactionHash: string | null
   readonly failure: string | null
   readonly createdAt: Date
+  /** Present: USDC is burned on `chain` and minted on this one. */
+  readonly toChain: string | null
+  readonly bridge: BridgeProgress
 }
 
-export type NewSwapOrder = Omit<SwapOrder, 'state' | 'received' | 'unsold' | 'transactionHash' | 'failure'>
+/**
+ * How far a burn has come.
+ * @property message attested. @property nonce of the message; alone where somebody else has minted first. @property mintHash transaction
+ * that minted. @property mints how many were booked: more than one where blocks were replaced. @property lacking what a replaced mint
+ * left booked as spent, so that the next does not book it again.
+ */
+export interface BridgeProgress {
+  readonly message: Hex | null
+  readonly attestation: Hex | null
+  readonly nonce: Hex | null
+  readonly mintHash: Hex | null
+  readonly mints: number
+  readonly lacking: bigint
+}
 
-/** Statuses of swaps. `bridging` and `refunded` are of swaps between chains. */
+export type NewSwapOrder = Omit<
+  SwapOrder,
+  'state' | 'received' | 'unsold' | 'transactionHash' | 'failure' | 'bridge'
+>
+
+/** Statuses of swaps. `bridging` is of swaps between chains; `refunded` of none yet. */
 const swapStatuses = ['submitted', 'confirmed', 'bridging', 'refunded', 'failed'] as const
 
 const leg = z.strictObject({
@@ -50,7 +71,11 @@ const leg = z.strictObject({
 
 export const swapView = z.strictObject({
   swapId: z.string().describe('`swp_…`'),
-  status: z.enum(swapStatuses).describe('`submitted`: sent, do not send it again; `failed`: nothing moved.'),
+  status: z
+    .enum(swapStatuses)
+    .describe(
+      '`submitted`: sent, do not send it again; `bridging`: it has left, and is on its way to the other chain; `failed`: nothing moved.',
+    ),
   sell: leg.describe('What leaves.'),
   buy: leg.describe('What arrives.'),
   sent: z.string().describe('Amount that leaves, less what came back unsold; decimal.'),
@@ -65,7 +90,13 @@ export const swapView = z.strictObject({
         hash: z.string().describe('Its hash.'),
       }),
     )
-    .describe('Transactions on the chain.'),
+    .describe('Transactions on the chains, in their order.'),
+  waitingFor: z
+    .enum(['attestation', 'mint'])
+    .nullable()
+    .describe(
+      'What a `bridging` swap waits for. It is never lost: the burn can be minted at any later time.',
+    ),
   decisionId: z.string().describe('`dec_…`: the decision that allowed it.'),
   failure: z.string().nullable().describe('Why nothing moved; null: it did, or may.'),
   createdAt: z.string().describe('When it was requested, ISO 8601 UTC.'),
@@ -73,19 +104,25 @@ export const swapView = z.strictObject({
 swapView.register(z.globalRegistry, { id: 'Swap' })
 
 export function viewSwap(swap: SwapOrder): z.input<typeof swapView> {
-  const { id, chain, sell, buy, units, unsold, received, minReceived, transactionHash } = swap
+  const { id, chain, sell, buy, units, unsold, received, minReceived, transactionHash, toChain } = swap
   const hasMoved = swap.state !== 'failed'
   return {
     swapId: id,
     status: swap.state,
     sell: { chain, token: sell },
-    buy: { chain, token: buy },
+    buy: { chain: toChain ?? chain, token: buy },
     sent: toDecimal({ asset: sell, units: hasMoved ? units - unsold : 0n }),
     received: received === null ? null : toDecimal({ asset: buy, units: received }),
     minReceived: toDecimal({ asset: buy, units: minReceived }),
     fee: formatUnits(swap.feeMicros, 6),
     route: swap.route,
-    transactions: transactionHash === null ? [] : [{ chain, hash: transactionHash }],
+    transactions: [
+      ...(transactionHash === null ? [] : [{ chain, hash: transactionHash }]),
+      ...(toChain === null || swap.bridge.mintHash === null
+        ? []
+        : [{ chain: toChain, hash: swap.bridge.mintHash }]),
+    ],
+    waitingFor: swap.state !== 'bridging' ? null : swap.bridge.nonce === null ? 'attestation' : 'mint',
     decisionId: swap.decisionId,
     failure: swap.failure,
     createdAt: swap.createdAt.toISOString(),
@@ -147,8 +184,8 @@ export async function insertSwap(database: Connection, swap: NewSwapOrder): Prom
       name: 'swaps_insert_order',
       text: `insert into swap_order
           (id, account_id, key_id, decision_id, quote_id, chain, sell, units, buy, min_received, expected, fee_micros, route, state,
-            created_at, updated_at)
-        select $1, $2, $3, r.decision_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'submitted', $14, $14
+            created_at, updated_at, to_chain)
+        select $1, $2, $3, r.decision_id, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'submitted', $14, $14, $15
         from (select decision_id from reservation where decision_id = $4 and status = 'reserved' for update) r
         on conflict do nothing
         returning id`,
@@ -168,6 +205,7 @@ export async function insertSwap(database: Connection, swap: NewSwapOrder): Prom
       swap.feeMicros,
       swap.route,
       swap.createdAt,
+      swap.toChain,
     ],
   )
   return rows.length === 1
@@ -204,7 +242,7 @@ export async function listSwaps(
   return rows.map(parseSwap)
 }
 
-/** Claims open swaps of a chain, untouched since a moment; concurrent processes claim different ones. */
+/** Claims open swaps that leave a chain, untouched since a moment; concurrent processes claim different ones. */
 export async function claimSwaps(
   { database, chain }: { database: Connection; chain: { readonly name: string } },
   { before, at, limit }: { before: Date; at: Date; limit: number },
@@ -216,9 +254,10 @@ export async function claimSwaps(
       query
         .selectFrom('swap_order')
         .select('id')
-        .where('state', '=', 'submitted')
+        .where('state', 'in', ['submitted', 'bridging'])
         .where('chain', '=', chain.name)
         .where('updated_at', '<', before)
+        .where((where) => where.or([where('look_at', 'is', null), where('look_at', '<=', at)]))
         .orderBy('updated_at')
         .limit(limit)
         .forUpdate()
@@ -314,7 +353,7 @@ export async function isQuoteUsed({ kysely }: Connection, quoteId: string): Prom
   return row !== undefined
 }
 
-function parseSwap(row: Selectable<SwapOrderTable>): SwapOrder {
+export function parseSwap(row: Selectable<SwapOrderTable>): SwapOrder {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -335,5 +374,18 @@ function parseSwap(row: Selectable<SwapOrderTable>): SwapOrder {
     transactionHash: row.transaction_hash,
     failure: row.failure,
     createdAt: row.created_at,
+    toChain: row.to_chain,
+    bridge: {
+      message: toHex(row.message),
+      attestation: toHex(row.attestation),
+      nonce: toHex(row.message_nonce),
+      mintHash: toHex(row.mint_hash),
+      mints: row.mints,
+      lacking: row.lacking,
+    },
   }
+}
+
+function toHex(stored: string | null): Hex | null {
+  return stored === null ? null : `0x${stored.slice(2)}`
 }

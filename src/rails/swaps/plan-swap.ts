@@ -76,12 +76,12 @@ export function findVenue(
 ): (SwapVenue & { readonly sell: Stablecoin; readonly buy: Stablecoin }) | undefined {
   const sell = stablecoins.find((symbol) => symbol === from.symbol)
   const buy = stablecoins.find((symbol) => symbol === to.symbol)
-  const name = chains.resolveName(from.chain)
-  const chain = chains.all.find((one) => one.name === name)
-  if (from.chain !== to.chain || chain === undefined || sell === undefined || buy === undefined)
-    return undefined
-  if (chain.tokens[sell] === undefined || chain.tokens[buy] === undefined) return undefined
-  return { chain, at: now, sell, buy }
+  const [chain, target] = [from, to].map(({ chain: name }) =>
+    chains.all.find((one) => one.name === chains.resolveName(name)),
+  )
+  if (chain === undefined || target === undefined || sell === undefined || buy === undefined) return undefined
+  if (chain.tokens[sell] === undefined || target.tokens[buy] === undefined) return undefined
+  return { chain, at: now, sell, buy, ...(chain.name === target.name ? {} : { destination: target }) }
 }
 
 /** What of an offer can be executed; null: it is a price only. */
@@ -92,6 +92,8 @@ export function toExecutable(
 ): ExecutableQuote | null {
   const { call, amountOut, amountOutMin, tool, fees } = offer
   if (call === undefined || venue === undefined || amountOutMin === 0n) return null
+  // What a desk buys arrives on its own chain.
+  if (call.burn?.to !== venue.destination?.name) return null
   return {
     tool,
     chain: venue.chain.name,
@@ -103,7 +105,11 @@ export function toExecutable(
   }
 }
 
-async function quoteNow(parts: PlanSwapDependencies, asked: AskedSwap): Promise<ExecutableQuote> {
+async function quoteNow(
+  parts: PlanSwapDependencies,
+  asked: AskedSwap,
+  aggregators = parts.swapAggregators,
+): Promise<ExecutableQuote> {
   const { sell, buy, maxSlippageBps = SLIPPAGE_BPS, wallet } = asked
   if (sell === undefined || buy === undefined) throw new Error('a swap names its quote or its legs')
   const chain = parts.chains.of(sell.chain ?? parts.chain.name)
@@ -115,12 +121,12 @@ async function quoteNow(parts: PlanSwapDependencies, asked: AskedSwap): Promise<
       'pair_not_supported',
       `${sell.token} on ${chain.name} cannot be swapped to ${buy.token} on ${target.name} here.`,
       {
-        hint: 'Name two different stablecoins of one chain.',
+        hint: 'Name two different stablecoins of one chain, or USDC on two chains.',
       },
     )
   const { units } = toMoney(sell.token, sell.amount)
   const request = { from, to, amountIn: units, slippageBps: maxSlippageBps, sender: wallet, venue }
-  const { best } = await quoteSwap(parts.swapAggregators, request)
+  const { best } = await quoteSwap(aggregators, request)
   const executable = toExecutable(best, venue, units)
   if (executable === null) throw notExecutable()
   return executable
@@ -146,12 +152,16 @@ async function takeQuote(
 /** Quotes an expired quote anew. @throws Failure `swap_rejected` when no route brings what the expired one would have. */
 async function renewQuote(
   parts: PlanSwapDependencies,
-  { chain, sell, units, route }: ExecutableQuote,
+  { chain, sell, units, route, tool }: ExecutableQuote,
   asked: Omit<AskedSwap, 'quoteId' | 'isApproved'>,
 ): Promise<ExecutableQuote> {
   const amount = toDecimal({ asset: sell, units })
-  const legs = { sell: { chain, token: sell, amount }, buy: { chain, token: route.buy } }
-  const renewed = await quoteNow(parts, { ...asked, ...legs, isApproved: true })
+  const { burn } = route
+  const legs = { sell: { chain, token: sell, amount }, buy: { chain: burn?.to ?? chain, token: route.buy } }
+  // How fast USDC goes to another chain was approved, too.
+  const isSame = (one: SwapAggregator) => burn === undefined || one.tool === tool
+  const aggregators = parts.swapAggregators.filter(isSame)
+  const renewed = await quoteNow(parts, { ...asked, ...legs, isApproved: true }, aggregators)
   if (renewed.expected >= route.minReceived)
     return { ...renewed, route: { ...renewed.route, minReceived: route.minReceived } }
   throw rejectQuote(
@@ -162,7 +172,7 @@ async function renewQuote(
 
 /** Keeps a swap from being made at a price that nobody would have agreed to. */
 function requireWorth({ chain, sell, units, route }: ExecutableQuote): void {
-  const [from, to] = [findToken(chain, sell), findToken(chain, route.buy)]
+  const [from, to] = [findToken(chain, sell), findToken(route.burn?.to ?? chain, route.buy)]
   if (from === undefined || to === undefined) return
   const paid = worthInMicros(units, from.decimals, from.usdMicros)
   const least = worthInMicros(route.minReceived, to.decimals, to.usdMicros)

@@ -37,7 +37,11 @@ export async function quoteSwap(
   deadlineMs = DEADLINE_MS,
 ): Promise<SwapQuote> {
   const asked = aggregators.filter(({ isLocal }) => isLocal !== true || request.venue !== undefined)
-  const outcomes = await Promise.all(asked.map((each) => quoteOne(each, request, deadlineMs)))
+  // Routes of strangers between chains are prices only.
+  const priced = request.venue?.destination === undefined ? request : { ...request, venue: undefined }
+  const outcomes = await Promise.all(
+    asked.map((each) => quoteOne(each, each.isLocal === true ? request : priced, deadlineMs)),
+  )
   const offers = outcomes.flatMap((outcome) => ('offer' in outcome ? [outcome] : []))
   const all = rankOffers(offers, request)
   const eaten = all.filter(leavesNothing).map(({ tool }) => ({ tool, reason: 'no_route' }))

@@ -2,7 +2,7 @@
  * Swaps whose block was replaced. The transfer to the desk is made again under its nonce, or reversed once it never can be; what had
  * arrived follows it.
  */
-import { available, external } from '../../books/ledger/accounts.ts'
+import { available, bridgePlace, external, held } from '../../books/ledger/accounts.ts'
 import { lockUnits } from '../../books/ledger/balances.ts'
 import { type Posting, post } from '../../books/ledger/post.ts'
 import type { Stablecoin } from '../../core/money/money.ts'
@@ -10,7 +10,9 @@ import { minimum } from '../../core/money/shares.ts'
 import type { Hex } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { findTransferOfDecision } from '../wallets/store.ts'
+import { failBridge, updateBurn } from './bridge-orders.ts'
 import { findSwap, reopenSwap, type SwapOrder, updateSwap } from './orders.ts'
+import { isBridge } from './settle-bridge.ts'
 import { readArrival, type SwapDependencies } from './settle-swap.ts'
 
 /**
@@ -22,6 +24,7 @@ export async function reverseSwap(
   { decisionId, at }: { readonly decisionId: string; readonly at: Date },
 ): Promise<void> {
   const swap = await findSwap(database, { decisionId })
+  if (swap !== undefined && isBridge(swap)) return reverseBurn({ database, chain }, swap, at)
   if (swap?.state !== 'confirmed') return
   const { id, buy, sell, received, unsold } = swap
   if (!(await reopenSwap(database, id, { failure: 'a reorganization of the chain reversed it', at }))) return
@@ -44,6 +47,11 @@ export async function rebookSwap(
   const { database, chain, clock } = parts
   const transfer = await findTransferOfDecision(database, decisionId)
   const known = await findSwap(database, { decisionId })
+  if (known !== undefined && isBridge(known)) {
+    if (known.transactionHash !== hash)
+      await updateBurn(database, known.id, { transactionHash: hash, at: clock() })
+    return
+  }
   if (transfer === undefined || known?.state !== 'confirmed' || known.transactionHash === hash) return
   const arrived = await readArrival(parts, transfer, { buy: known.buy, hash })
   if (arrived === undefined) return
@@ -70,6 +78,26 @@ export async function rebookSwap(
       ...{ id: `swap:${known.id}:${hash}`, kind: 'swap', reference: known.id },
       ...{ at, postings },
     })
+  })
+}
+
+/**
+ * Takes back what was on its way: the burn can never be. What was minted before that stays: it is on its chain, and the attester who
+ * vouched for the burn bears the loss.
+ */
+async function reverseBurn(
+  { database, chain }: { database: Connection; chain: { readonly name: string } },
+  { id, accountId, sell, units, toChain, bridge }: SwapOrder & { readonly toChain: string },
+  at: Date,
+): Promise<void> {
+  const failure = 'a reorganization of the chain reversed it'
+  if (!(await failBridge(database, id, { failure, at }))) return
+  const money = { asset: sell, units: units - bridge.lacking }
+  if (money.units === 0n) return
+  const source = held(accountId, bridgePlace(toChain))
+  await post(database, {
+    ...{ id: `reversal:${id}`, kind: 'bridge_reversal', reference: id, at },
+    postings: [{ source, destination: external(chain.name), money }],
   })
 }
 

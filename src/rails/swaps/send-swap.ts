@@ -12,7 +12,7 @@ import {
 } from '../wallets/transfers/send-transfer.ts'
 import { findSwap, insertSwap, type SwapOrder } from './orders.ts'
 import type { PlannedSwap } from './plan-swap.ts'
-import { settleSwap } from './settle-swap.ts'
+import { type AnySwapDependencies, settleSwap } from './settle-swap.ts'
 import type { ExecutableQuote } from './store.ts'
 
 /** A swap to send, under an allowed decision. @property quoteId null: it was quoted for this call. */
@@ -28,20 +28,24 @@ export interface SwapToSend {
 
 /** The transfer that pays the desk for a swap. */
 export function buildDeskTransfer(
-  chain: Pick<Chain, 'name' | 'swapDesk' | 'tokens'>,
+  chain: Pick<Chain, 'name' | 'swapDesk' | 'bridgeDesk' | 'tokens'>,
   { sell, units, route }: Pick<PlannedSwap, 'sell' | 'units' | 'route'>,
 ): TransferFields {
   // What the chain does not have cannot be swapped there.
   for (const token of [sell, route.buy]) tokenAddress(chain, token)
-  return { token: sell, units, destination: lowerCase(chain.swapDesk), chain: chain.name, route }
+  const desk = route.burn === undefined ? chain.swapDesk : chain.bridgeDesk
+  return { token: sell, units, destination: lowerCase(desk), chain: chain.name, route }
 }
+
+/** What sending a swap needs. */
+export type SendSwapDependencies = TransferDependencies & Pick<AnySwapDependencies, 'chains' | 'attester'>
 
 /**
  * Sends a swap and waits for its end for a moment.
  * @returns the swap, which may be `submitted` still. @throws Failure `swap_rejected`, `signature_rejected` when nothing moved.
  */
 export async function sendSwap(
-  parts: TransferDependencies,
+  parts: SendSwapDependencies,
   { swap, quoteId, decisionId, accountId, keyId, authorizedBy, at }: SwapToSend,
 ): Promise<SwapOrder> {
   const { database, chain, newId } = parts
@@ -57,6 +61,7 @@ export async function sendSwap(
     expected: swap.expected,
     feeMicros: swap.feeMicros,
     route: swap.tool,
+    toChain: swap.route.burn?.to ?? null,
   })
   if (!isInserted) {
     await releaseSpend(database, { decisionId, at })
@@ -89,7 +94,7 @@ export async function sendSwap(
  * @throws Failure as the first call did, when nothing moved.
  */
 export async function findRepeatedSwap(
-  parts: TransferDependencies,
+  parts: SendSwapDependencies,
   { decisionId, intentId }: { readonly decisionId: string; readonly intentId: string | null },
 ): Promise<SwapOrder | null> {
   try {
@@ -102,7 +107,7 @@ export async function findRepeatedSwap(
   return (await settle(parts, decisionId)) ?? null
 }
 
-async function settle(parts: TransferDependencies, decisionId: string): Promise<SwapOrder | undefined> {
+async function settle(parts: SendSwapDependencies, decisionId: string): Promise<SwapOrder | undefined> {
   const swap = await findSwap(parts.database, { decisionId })
   return swap === undefined || swap.state !== 'submitted' ? swap : settleSwap(parts, swap)
 }

@@ -11,6 +11,7 @@ import { type Chain, type Hex, tokenAddress } from '../../providers/chain/port.t
 import type { Connection, Database } from '../../storage/database.ts'
 import { findTransferOfDecision, type Transfer, toOperation } from '../wallets/store.ts'
 import { endSwap, findSwap, type SwapOrder } from './orders.ts'
+import { advanceBridge, type BridgeDependencies, bookBurn, isBridge } from './settle-bridge.ts'
 
 export interface SwapDependencies {
   readonly database: Database
@@ -22,10 +23,14 @@ export interface SwapDependencies {
   readonly log: Log
 }
 
-/** Books the end of a swap if its transfer has ended. Safe to repeat. @returns the swap as it is then. */
-export async function settleSwap(parts: SwapDependencies, swap: SwapOrder): Promise<SwapOrder> {
+/** What swaps between chains need, too. */
+export type AnySwapDependencies = SwapDependencies & BridgeDependencies
+
+/** Books the next step or the end of a swap if its transfer has ended. Safe to repeat. @returns the swap as it is then. */
+export async function settleSwap(parts: AnySwapDependencies, swap: SwapOrder): Promise<SwapOrder> {
   const { database, clock, log } = parts
   const { decisionId, id } = swap
+  if (swap.state === 'bridging') return isBridge(swap) ? advanceBridge(parts, swap) : swap
   const transfer = await findTransferOfDecision(database, decisionId)
   if (transfer === undefined) {
     // The transfer is written while the money is held. Where it is not any more, none will be.
@@ -34,6 +39,15 @@ export async function settleSwap(parts: SwapDependencies, swap: SwapOrder): Prom
   } else if (transfer.state === 'failed') {
     await endSwap(database, id, { state: 'failed', failure: transfer.failure ?? 'it was not made' }, clock())
   } else if (transfer.state === 'confirmed' && transfer.transactionHash !== null) {
+    const { id: transferId, transactionHash: hash } = transfer
+    if (isBridge(swap)) {
+      if ((await parts.chain.transaction(hash)) === undefined) return swap
+      await bookBurn(parts, swap, {
+        hash,
+        lock: (connection) => lockConfirmed(connection, { id: transferId, hash }),
+      })
+      return (await findSwap(database, { decisionId })) ?? swap
+    }
     const arrived = await readArrival(parts, transfer, { buy: swap.buy, hash: transfer.transactionHash })
     if (arrived === undefined) return swap
     if (arrived.received < swap.minReceived)

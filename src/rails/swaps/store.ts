@@ -53,6 +53,7 @@ export const executableQuote = z.strictObject({
     target: hex,
     spender: hex.nullable(),
     data: hex,
+    burn: z.strictObject({ to: z.string(), domain: z.int().min(0), minFinality: z.int().min(0) }).optional(),
   }),
 })
 

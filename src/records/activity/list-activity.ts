@@ -127,13 +127,14 @@ const statement: Statement = {
       from transfer t join decision d on d.id = t.decision_id
       where t.account_id = $1 and d.operation <> all($14::text[]) and t.route is null
       union all
-      select s.id, 'swap', 'out', case s.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end,
+      select s.id, 'swap', 'out',
+        case s.state when 'confirmed' then 'completed' when 'failed' then 'failed' when 'bridging' then 'on_its_way' else 'pending' end,
         s.sell, s.units - s.unsold, null, d.facts, s.buy, s.transaction_hash, s.key_id, s.decision_id, 'swap', s.id, null,
         s.created_at, 'wallet'
       from swap_order s join decision d on d.id = s.decision_id
       where s.account_id = $1
       union all
-      select s.id || '.in', 'swap', 'in', 'completed', s.buy, s.received, null, null, s.sell, s.transaction_hash, s.key_id,
+      select s.id || '.in', 'swap', 'in', 'completed', s.buy, s.received, null, null, s.sell, coalesce(s.mint_hash, s.transaction_hash), s.key_id,
         s.decision_id, 'swap', s.id, null, s.created_at, 'wallet'
       from swap_order s
       where s.account_id = $1 and s.state = 'confirmed'

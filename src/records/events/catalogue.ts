@@ -51,7 +51,8 @@ const groups = [
   {
     about: {
       'swap.submitted': 'A swap was accepted: its money is held, and it is being sent.',
-      'swap.confirmed': 'The chain executed a swap: what it bought is available.',
+      'swap.bridging': 'USDC has left its chain, and is on its way to another.',
+      'swap.confirmed': 'A swap was executed: what it bought is available.',
       'swap.failed': 'A swap was not made; its money is available again.',
     },
     data: z.strictObject({
@@ -60,6 +61,7 @@ const groups = [
       amount,
       chain,
       buy: z.enum(stablecoins).describe('Stablecoin that is bought, by symbol.'),
+      toChain: z.string().describe('Chain on which it arrives, by name.'),
       receivedAmount: z.string().nullable().describe('Amount of it that arrived, decimal; null: none yet.'),
       transactionHash,
       reason,
@@ -71,6 +73,7 @@ const groups = [
       amount: '25',
       chain: 'base-sepolia',
       buy: 'EURC',
+      toChain: 'base-sepolia',
       receivedAmount: '23.341895',
       transactionHash: hash,
       reason: null,

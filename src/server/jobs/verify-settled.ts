@@ -17,7 +17,9 @@ import {
   paymentsSettledSince,
   reversePayment,
 } from '../../rails/selling/payments/store.ts'
+import { bridgesMintedSince } from '../../rails/swaps/bridge-orders.ts'
 import { rebookSwap, reverseSwap } from '../../rails/swaps/reverse-swap.ts'
+import { verifyMint } from '../../rails/swaps/settle-bridge.ts'
 import type { RelayDependencies } from '../../rails/wallets/relays/relay-outcome.ts'
 import { finalRelayOutcome, relayOutcome } from '../../rails/wallets/relays/relay-outcome.ts'
 import { resendRelay } from '../../rails/wallets/relays/relay-payment.ts'
@@ -69,6 +71,10 @@ export async function verifySettled(
     ...(await paymentsDisplacedSince(parts, since)).map((payment) => () => resettle(parts, payment)),
     ...(await purchasesEndedSince(parts, since)).map((purchase) => () => verifyPurchase(parts, purchase)),
     ...(await sweepsEndedSince(parts, since)).map((sweep) => () => verifySweep(parts, sweep)),
+    ...(await bridgesMintedSince(parts, since)).map((swap) => async () => {
+      await verifyMint(parts, swap)
+      return true
+    }),
   ]
   let missing = 0
   for (let from = 0; from < checks.length && !signal.aborted; from += AT_ONCE) {

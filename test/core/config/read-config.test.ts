@@ -112,6 +112,7 @@ describe('the configuration', () => {
       logLevel: 'info',
       marketHours: 'always',
       alpaca: null,
+      cctpUrl: null,
       swapAggregators: null,
       bazaarUrls: [],
       rates: {},

@@ -62,6 +62,8 @@ describe('a settled maximum', () => {
         blockNumber: 1n,
         succeeded,
         calldata: '0x',
+        sent: [],
+        delivered: [],
         transfers: [{ ...transfer, ...moved }],
       }) as const,
   })

@@ -8,7 +8,7 @@ export default defineTool({
   name: 'swaps.orders.get',
   title: 'Swap',
   summary: 'Read one swap.',
-  description: 'Use it every few seconds while it is `submitted`.',
+  description: 'Use it every few seconds while it is `submitted` or `bridging`.',
   route: 'GET /api/swaps/orders/{id}',
   who: 'account',
   role: 'accountant',

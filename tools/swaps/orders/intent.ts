@@ -70,7 +70,12 @@ export default defineTool({
     const intent = await makeSwapIntent(onIts, {
       wallet,
       transfer: buildDeskTransfer(onIts.chain, { sell, units, route }),
-      said: { quoteId, buy: route.buy, minReceived },
+      said: {
+        quoteId,
+        buy: route.buy,
+        minReceived,
+        ...(route.burn === undefined ? {} : { toChain: route.burn.to }),
+      },
       at,
     })
     return { ...intent, quoteId, minReceived, expected: toDecimal({ asset: route.buy, units: expected }) }

@@ -10,8 +10,10 @@ import { isMarked } from '../../../books/evidence/transaction-mark.ts'
 import { available, escrowPlace, external, frozen, pursePlace } from '../../../books/ledger/accounts.ts'
 import { lockUnits } from '../../../books/ledger/balances.ts'
 import { post } from '../../../books/ledger/post.ts'
+import { chainNames } from '../../../core/money/chains.ts'
 import { type Stablecoin, stablecoins, toDecimal } from '../../../core/money/money.ts'
 import { minimum } from '../../../core/money/shares.ts'
+import { cctpOn, parseBurnBody } from '../../../providers/cctp.ts'
 import {
   type Address,
   type CalledTransaction,
@@ -86,7 +88,8 @@ export async function bookMovements(parts: MovementParts, hash: Hex): Promise<re
     // A payment of a gateway operation to a purse or an escrow leaves the books there, unless it was made to fund it.
     const isArriving =
       (booked === null || (place !== undefined && !(await isFunding(database, booked, place)))) &&
-      !(await isSwapArrival(parts, { transaction, transfer, wallets }))
+      !(await isSwapArrival(parts, { transaction, transfer, wallets })) &&
+      !(await isBridgeArrival(parts, { transaction, transfer, wallets }))
     const isLeaving = booked === null && wallets.has(from)
     if (isArriving || isLeaving)
       await bookMovement(parts, {
@@ -216,6 +219,54 @@ async function isSwapArrival(
   for (const candidate of await findSwapTransfers(parts, { accountId, transaction: transaction.hash }))
     if (chain.hashOperation(toOperation(candidate)) === operationHash) return true
   return false
+}
+
+/**
+ * Checks whether a mint is the arrival of a burn of the receiver: the swap's end books it. Where somebody else has minted before the
+ * gateway knew the message, the swap gets to know it here: of two equal burns, either may be it.
+ */
+async function isBridgeArrival(
+  { database, chain }: MovementParts,
+  { transaction, transfer: { from, to, token, position }, wallets }: Movement,
+): Promise<boolean> {
+  const accountId = wallets.get(to)
+  const delivered = transaction.delivered.find((one) => position > one.after && position < one.position)
+  if (from !== zeroAddress || accountId === undefined || delivered === undefined) return false
+  const body = parseBurnBody(delivered.body)
+  const asset = stablecoinAt(chain, token)
+  if (body?.recipient !== to || asset === undefined || body.sender !== lowerCase(chain.bridgeDesk))
+    return false
+  const { nonce } = delivered
+  const ours = database.kysely
+    .selectFrom('swap_order')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('to_chain', '=', chain.name)
+  const known = await ours
+    .where('message_nonce', '=', nonce)
+    .where('state', '!=', 'failed')
+    .executeTakeFirst()
+  if (known !== undefined) return true
+  const sources = chainNames.filter((name) => cctpOn(name).domain === delivered.source)
+  const bound = await database.kysely
+    .updateTable('swap_order')
+    .set({ message_nonce: nonce, look_at: null })
+    .where('message_nonce', 'is', null)
+    .where('id', 'in', () =>
+      ours
+        .where('state', 'in', ['submitted', 'bridging'])
+        .where('message_nonce', 'is', null)
+        .where('chain', 'in', sources)
+        .where('buy', '=', asset)
+        .where('units', '=', body.units)
+        .where('min_received', '=', body.units - body.maxFee)
+        .orderBy('id')
+        .limit(1)
+        .forUpdate(),
+    )
+    .returning('id')
+    .executeTakeFirst()
+  return bound !== undefined
 }
 
 /** Checks whether a transfer fills the purse for a purchase, or the escrow by a pull: then its end books it there. */

@@ -41,8 +41,17 @@ async function hasOpenSwap({ database, chain }: OnChain, accountId: string): Pro
     .selectFrom('swap_order')
     .select('id')
     .where('account_id', '=', accountId)
-    .where('chain', '=', chain.name)
-    .where('state', '=', 'submitted')
+    .where((where) =>
+      where.or([
+        where.and([where('chain', '=', chain.name), where('state', '=', 'submitted')]),
+        // It may have been minted since its message is known; before, the search finds the mint.
+        where.and([
+          where('to_chain', '=', chain.name),
+          where('state', 'in', ['submitted', 'bridging']),
+          where('message_nonce', 'is not', null),
+        ]),
+      ]),
+    )
     .limit(1)
     .executeTakeFirst()
   return row !== undefined

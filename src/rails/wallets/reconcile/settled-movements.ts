@@ -24,7 +24,7 @@ const statement: Statement = {
     select o.transaction_hash, m.token, $3, w.address, m.units
     from swap_order o join wallet w on w.account_id = o.account_id
       cross join lateral (values (o.buy, o.received), (o.sell, o.unsold)) as m (token, units)
-    where o.state = 'confirmed' and o.chain = $2 and o.transaction_hash = any($1) and m.units > 0`,
+    where o.state = 'confirmed' and o.to_chain is null and o.chain = $2 and o.transaction_hash = any($1) and m.units > 0`,
 }
 
 interface Row {

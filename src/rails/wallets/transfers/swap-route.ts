@@ -14,6 +14,7 @@ const storedRoute = z.strictObject({
   target: hex,
   spender: hex.nullable(),
   data: hex,
+  burn: z.strictObject({ to: z.string(), domain: z.int().min(0), minFinality: z.int().min(0) }).optional(),
 })
 
 /** Parses a stored route; null: the transfer is a plain payment. */
@@ -22,8 +23,9 @@ export function parseRoute(stored: unknown): SwapRoute | null {
 }
 
 /** Route as JSON, without numbers that JSON cannot hold. */
-export function routeJson({ buy, minReceived, target, spender, data }: SwapRoute) {
-  return { buy, minReceived: minReceived.toString(), target, spender, data }
+export function routeJson({ buy, minReceived, target, spender, data, burn }: SwapRoute) {
+  const route = { buy, minReceived: minReceived.toString(), target, spender, data }
+  return burn === undefined ? route : { ...route, burn }
 }
 
 /** Checks whether two routes are the same call with the same minimum. */

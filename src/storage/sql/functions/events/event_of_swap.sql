@@ -1,4 +1,4 @@
--- Writes the event of a swap that was sent, or has ended.
+-- Writes the event of a swap that was sent, is on its way to another chain, or has ended.
 --
 -- Locks: none.
 create or replace function event_of_swap() returns trigger language plpgsql as $$
@@ -6,7 +6,8 @@ begin
   insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
   values (new.account_id, new.key_id, 'swap.' || new.state, 'swap', new.id,
     jsonb_build_object('decisionId', new.decision_id, 'asset', new.sell, 'units', (new.units - new.unsold)::text, 'chain', new.chain,
-      'buy', new.buy, 'receivedUnits', new.received::text, 'transactionHash', new.transaction_hash, 'reason', new.failure),
+      'buy', new.buy, 'toChain', coalesce(new.to_chain, new.chain), 'receivedUnits', new.received::text,
+      'transactionHash', coalesce(case when new.state = 'confirmed' then new.mint_hash end, new.transaction_hash), 'reason', new.failure),
     new.updated_at);
   return null;
 end $$;
