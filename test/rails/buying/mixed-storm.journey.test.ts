@@ -456,7 +456,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a mixed storm of pu
     ]
     expect(taken).toEqual(['exact', 'upto', 'batch-settlement'].map((scheme) => sum(chargedFor(of(scheme)))))
     expect(await readOutside()).toBe(sum(taken))
-    expect(taken.every((units) => units > 0n)).toBe(true)
+    expect(new Set(purchases.map(({ scheme }) => scheme)).size).toBe(3)
 
     // Every deposit is spent, or back.
     expect(channels.length).toBeGreaterThan(0)
@@ -471,11 +471,17 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a mixed storm of pu
     )
     expect(await trialBalance(database)).toMatchObject({ balanced: true, drifts: [] })
     await expectEventsOfEffects(database)
-    for (const person of [owner, agent.owner]) {
-      const { safeAddress, balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
-      const { amount = '', held = '' } = balances.find(({ token }) => token === 'USDC') ?? {}
-      expect([toUnits(held), await readBalance(safeAddress)]).toEqual([0n, toUnits(amount)])
-    }
+    // The rest of a purchase may still be on its way back: it is on the chain before it is in the books.
+    await vi.waitFor(
+      async () => {
+        for (const person of [owner, agent.owner]) {
+          const { safeAddress, balances } = wallet.parse((await person.send('GET', '/api/wallets')).body)
+          const { amount = '', held = '' } = balances.find(({ token }) => token === 'USDC') ?? {}
+          expect([toUnits(held), await readBalance(safeAddress)]).toEqual([0n, toUnits(amount)])
+        }
+      },
+      { timeout: 60_000, interval: 500 },
+    )
 
     // What callers were told was charged is what was paid.
     const charges = new Map(settled.map((row) => [row.id, row.charged ?? row.units]))
