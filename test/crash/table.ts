@@ -1,6 +1,7 @@
 /**
  * `npm run crash-table`: what buyers pay when sellers or the network fail after the payment was taken. Counted are transfers on the
- * chain, to a payee of its own for each purchase. `-- --purchases N` a kind (20), `--only TEXT` buyers whose name has it.
+ * chain, to a payee of its own for each purchase. `-- --purchases N` a kind (20), `--only TEXT` buyers whose name has it,
+ * `--run N` only that table, `--minutes N` begins no purchase later, and counts those that were made.
  */
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -52,9 +53,17 @@ const runs: readonly Run[] = [
   },
 ]
 
-const { values } = parseArgs({ options: { purchases: { type: 'string' }, only: { type: 'string' } } })
-const purchases = Number(values.purchases ?? 20)
-if (!Number.isInteger(purchases) || purchases < 1) throw new Error('--purchases needs a whole number')
+const { values } = parseArgs({
+  options: {
+    purchases: { type: 'string' },
+    only: { type: 'string' },
+    run: { type: 'string' },
+    minutes: { type: 'string' },
+  },
+})
+const purchases = readCount('purchases') ?? 20
+const chosenRun = readCount('run')
+const until = performance.now() + (readCount('minutes') ?? Number.POSITIVE_INFINITY) * 60_000
 
 const bench = await openBench({ databaseUrl: null, limit: 'RATE_MUTATIONS' })
 const { chain, gateway } = bench
@@ -63,11 +72,20 @@ const proxy = await startTestProxy(agent, gateway.origin, '--budget', '500', '--
 try {
   const buyers = (await openBuyers()).filter(({ name }) => name.includes(values.only ?? ''))
   const start = performance.now()
-  for (const run of runs) process.stdout.write(`${await runTable(run, buyers)}\n`)
+  for (const [at, run] of runs.entries())
+    if (chosenRun === null || chosenRun === at + 1) process.stdout.write(`${await runTable(run, buyers)}\n`)
   process.stdout.write(`\n${Math.round((performance.now() - start) / 1_000)} s\n`)
 } finally {
   await proxy.stop()
   await bench.close()
+}
+
+function readCount(option: 'purchases' | 'run' | 'minutes'): number | null {
+  const text = values[option]
+  if (text === undefined) return null
+  const count = Number(text)
+  if (!Number.isInteger(count) || count < 1) throw new Error(`--${option} needs a whole number`)
+  return count
 }
 
 async function openBuyers(): Promise<readonly Buyer[]> {
@@ -161,9 +179,11 @@ async function runTable({ title, tries, isForgetful }: Run, buyers: readonly Buy
     () => process.stderr.write(`${title}: ${total - work.length} of ${total}\n`),
     10_000,
   )
+  const begun = new Set<number>()
   const client = async () => {
-    for (let next = work.pop(); next !== undefined; next = work.pop()) {
+    for (let next = work.pop(); next !== undefined && performance.now() < until; next = work.pop()) {
       const { number, kind, buyer } = next
+      begun.add(number)
       const url = `${sellers.origin}/${kind}/${slug(buyer)}/${number}`
       for (let asked = 0; asked < tries; asked += 1) {
         if (await buyer.pay(url, url).catch(() => false)) break
@@ -176,7 +196,7 @@ async function runTable({ title, tries, isForgetful }: Run, buyers: readonly Buy
   await pause(SETTLE_MS)
   const payments = await countPayments(fromBlock)
   const summarize = (kind: Kind, buyer: string) => {
-    const counts = Array.from({ length: purchases }, (_, number) => ({
+    const counts = [...begun].map((number) => ({
       paid: payeesOf(kind, buyer, number).reduce((sum, payee) => sum + (payments.get(payee) ?? 0), 0),
       isDelivered: sellers.wasDelivered(kind, buyer, number),
     }))
@@ -197,7 +217,7 @@ async function runTable({ title, tries, isForgetful }: Run, buyers: readonly Buy
   })
   await sellers.close()
   return [
-    `\n${title}. ${purchases} purchases a cell: payments / of these double / purchases delivered.\n`,
+    `\n${title}. ${begun.size} purchases a cell${begun.size < purchases ? ', the last perhaps not by all' : ''}: payments / of these double / purchases delivered.\n`,
     `| buyer | ${kinds.join(' | ')} | double payments |`,
     `|---|${kinds.map(() => '---').join('|')}|---|`,
     ...lines,

@@ -11,7 +11,8 @@ import { z } from 'zod'
 import { type Gateway, startGateway } from '../../journeys/gateway.ts'
 import { requestJson } from '../../journeys/people.ts'
 import { hasAnvil } from '../../rails/selling/x402/world.ts'
-import { newBuyer, type RunningProxy, startProgram, startTestProxy } from './scene.ts'
+import { bursar } from '../bursar.ts'
+import { newBuyer, type ProxyAgent, type RunningProxy, startProgram, startTestProxy } from './scene.ts'
 import { makeCertificates, PRICE, startOrigins, type TestOrigins } from './sellers.ts'
 
 /** @returns true if a command of this machine succeeds. */
@@ -24,18 +25,26 @@ function has(command: string, ...args: readonly string[]): boolean {
   }
 }
 
-const hasNodeProxy = Number(process.versions.node.split('.')[0]) >= 24
+/** Another Node, such as a newer one than runs the tests. */
+const node = process.env.NODE_NEXT_BIN ?? process.execPath
+const nodeVersion = Number(/^v(\d+)/.exec(execFileSync(node, ['--version'], { encoding: 'utf8' }))?.[1])
 const urllib = 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())'
 const requests = 'import sys, requests; print(requests.get(sys.argv[1]).text)'
 const nodeFetch = 'fetch(process.argv[1]).then((r) => r.text()).then(console.log)'
+/** What programs on Node before 24 do; this undici is Node's own. */
+const undici = `const { EnvHttpProxyAgent, setGlobalDispatcher } = require('internal/deps/undici/undici')
+  setGlobalDispatcher(new EnvHttpProxyAgent())
+  ${nodeFetch}`
+const wget = 'exec wget -qO- --ca-certificate="$SSL_CERT_FILE" "$0"'
 
 const clients: readonly (readonly [name: string, isHere: boolean, command: readonly string[]])[] = [
   ['curl', has('curl', '--version'), ['curl', '-sS']],
   ['curl that prefers HTTP/2', has('curl', '--version'), ['curl', '-sS', '--http2']],
-  ['wget', has('wget', '--version'), ['wget', '-qO-', '--ca-certificate=$SSL_CERT_FILE']],
+  ['wget', has('wget', '--version'), ['sh', '-c', wget]],
   ['python urllib', has('python3', '--version'), ['python3', '-c', urllib]],
   ['python requests', has('python3', '-c', 'import requests'), ['python3', '-c', requests]],
-  ['fetch of Node', hasNodeProxy, [process.execPath, '-e', nodeFetch]],
+  ['EnvHttpProxyAgent of undici', true, [node, '--no-warnings', '--expose-internals', '-e', undici]],
+  ['fetch of Node', nodeVersion >= 24, [node, '-e', nodeFetch]],
 ]
 
 describe.skipIf(!hasAnvil())('clients of the proxy', () => {
@@ -43,6 +52,7 @@ describe.skipIf(!hasAnvil())('clients of the proxy', () => {
   let gateway: Gateway
   let origins: TestOrigins
   let proxy: RunningProxy
+  let runner: ProxyAgent
 
   beforeAll(async () => {
     gateway = await startGateway({ NODE_EXTRA_CA_CERTS: certificates.ca })
@@ -50,6 +60,7 @@ describe.skipIf(!hasAnvil())('clients of the proxy', () => {
     const { chain } = z.object({ chain: z.object({ rpcUrl: z.string() }) }).parse(body)
     origins = await startOrigins(certificates, chain.rpcUrl)
     proxy = await startTestProxy(await newBuyer(gateway.origin), gateway.origin, '--ca', certificates.ca)
+    runner = await newBuyer(gateway.origin)
   }, 180_000)
   afterAll(async () => {
     await proxy?.stop()
@@ -58,11 +69,7 @@ describe.skipIf(!hasAnvil())('clients of the proxy', () => {
   }, 60_000)
 
   const run = ([program = '', ...args]: readonly string[], env = proxy.env) =>
-    startProgram(
-      program,
-      args.map((arg) => arg.replace('$SSL_CERT_FILE', proxy.env.SSL_CERT_FILE ?? '')),
-      env,
-    ).ended
+    startProgram(program, args, env).ended
 
   it.each(clients)('%s gets what is free, and buys, over HTTP and HTTPS', async (_name, isHere, command) => {
     if (!isHere) return expect(isHere).toBe(false)
@@ -73,6 +80,23 @@ describe.skipIf(!hasAnvil())('clients of the proxy', () => {
       expect([out, err]).toEqual([expect.stringContaining('"report":"sunny"'), ''])
     }
     expect((await origins.received()) - before).toBe(2n * PRICE)
+  })
+
+  it.each(clients)('%s buys as a program of `bursar run`', async (_name, isHere, command) => {
+    if (!isHere) return expect(isHere).toBe(false)
+    const before = await origins.received()
+    const { out, err } = await bursar(
+      [
+        ...['run', '--url', gateway.origin, '--key', runner.keyFile, '--ca', certificates.ca],
+        ...['--budget', '0.50', '--', ...command, `${origins.https}/report`],
+      ],
+      { HOME: runner.home },
+    )
+    expect([out, err]).toEqual([
+      expect.stringContaining('"report":"sunny"'),
+      expect.stringMatching(/spent 0\.001 of 0\.5 USD/),
+    ])
+    expect((await origins.received()) - before).toBe(PRICE)
   })
 
   it('buys twice on one connection that is kept', async () => {
