@@ -73,6 +73,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
           { name: 'allowances', status: 'missing' },
           { name: 'walletSetup', status: 'missing' },
           { name: 'swapDesk', status: 'missing' },
+          { name: 'bridgeDesk', status: 'missing' },
         ],
       })
       const first = await deploy(empty)
