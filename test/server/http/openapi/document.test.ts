@@ -203,10 +203,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 502 KB, and 84 KB compressed', () => {
+  it('has at most 507 KB, and 84.5 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(502_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(84_000)
+    expect(text.length).toBeLessThan(507_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(84_500)
   })
 
   it('describes each operation beyond its summary', () => {
