@@ -7069,7 +7069,7 @@ export interface Operations {
   readonly swaps: {
     /** Ask all aggregators what a swap of one token to another costs, on the same or another chain. */
     readonly quote: Call<SwapsQuoteRequest, SwapsQuoteResponse>
-    /** Swap a stablecoin of the wallet to another on the same chain, or send USDC to another chain. */
+    /** Swap a stablecoin of the wallet to another on its chain, or send USDC to another chain. */
     readonly execute: Call<SwapsExecuteRequest, Swap>
     readonly orders: {
       /** List swaps, newest first; a key sees its own. */

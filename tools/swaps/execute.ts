@@ -49,7 +49,7 @@ const swapFacts = z.strictObject({
 export default defineTool({
   name: NAME,
   title: 'Swap stablecoins',
-  summary: 'Swap a stablecoin of the wallet to another on the same chain, or send USDC to another chain.',
+  summary: 'Swap a stablecoin of the wallet to another on its chain, or send USDC to another chain.',
   description:
     'Name an `executable` quote, or `sell` and `buy`. At least `minReceived` arrives, or nothing moves. `submitted` and `bridging`: sent, do not send it again, read GET /api/swaps/orders/{id}. `swap_rejected`: nothing was sent; see `reason`. After a timeout repeat with the same idempotency key.',
   restDescription:
