@@ -100,7 +100,7 @@ export interface SpendRow {
 const spends: Statement = {
   name: 'bundle_spends',
   text: `select r.decision_id as decision, r.account_id as account, case when r.key_id is null then '{}' else key_path(r.key_id) end as keys,
-      r.day::text as day, r.usd_micros as counted, r.source, r.held, r.asset, r.units, r.taken, r.status, r.resolved_at as ended,
+      r.day::text as day, case r.status when 'released' then 0 else r.usd_micros end as counted, r.source, r.held, r.asset, r.units, r.taken, r.status, r.resolved_at as ended,
       e.object, e.chain, e.transaction, e.payee
     from reservation r join decision d on d.id = r.decision_id
     left join lateral (
