@@ -137,6 +137,34 @@ overBothEnginesOnNodes('swaps', (world) => {
     await expectBooksEqualChain()
   })
 
+  it('refuses an amount with more digits than its token has, whoever names it', async () => {
+    const buy = { token: 'PYUSD' }
+    const { id: quoteId } = await quote()
+    const asked = [
+      { sell: { token: 'EURC', amount: '0.01' }, buy, minReceived: '7690.4922695823' },
+      { sell: { token: 'EURC', amount: '0.0100001' }, buy },
+      { quoteId, minReceived: '0.0000001' },
+    ]
+    const answers = await Promise.all(asked.map((body) => execute(body)))
+    expect(answers.map(({ status, body }) => [status, body.code, body.issues])).toEqual([
+      [
+        400,
+        'invalid_request',
+        [{ path: 'minReceived', message: expect.stringContaining('fraction digits') }],
+      ],
+      [
+        400,
+        'invalid_request',
+        [{ path: 'sell.amount', message: expect.stringContaining('fraction digits') }],
+      ],
+      [
+        400,
+        'invalid_request',
+        [{ path: 'minReceived', message: expect.stringContaining('fraction digits') }],
+      ],
+    ])
+  })
+
   it.each(['other-receiver', 'worse-amount', 'takes-everything', 'second-token', 'trades-before'])(
     'moves nothing by the route %s',
     async (route) => {

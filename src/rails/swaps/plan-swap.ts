@@ -1,6 +1,6 @@
 /** Plans a swap before anything is reserved: from a quote that was made, or from one that is made now. */
 import { Failure } from '../../core/failures/failure.ts'
-import { type Stablecoin, stablecoins, toDecimal, toMoney } from '../../core/money/money.ts'
+import { amountMismatch, type Stablecoin, stablecoins, toDecimal, toMoney } from '../../core/money/money.ts'
 import { findSwapToken, isSwapChain, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
 import type { Chains } from '../../providers/chain/chains.ts'
 import type { Chain } from '../../providers/chain/port.ts'
@@ -58,7 +58,7 @@ export async function planSwap(parts: PlanSwapDependencies, asked: AskedSwap): P
       ? { ...(await quoteNow(parts, asked)), quoteId: null }
       : { ...(await takeQuote(parts, { ...asked, quoteId })), quoteId: asked.isApproved ? null : quoteId }
   const { route, expected } = planned
-  const wanted = minReceived === undefined ? 0n : toMoney(route.buy, minReceived).units
+  const wanted = minReceived === undefined ? 0n : readUnits('minReceived', route.buy, minReceived)
   if (wanted > expected)
     throw new Failure(
       'swap_rejected',
@@ -124,7 +124,7 @@ async function quoteNow(
         hint: 'Name two different stablecoins of one chain, or USDC on two chains.',
       },
     )
-  const { units } = toMoney(sell.token, sell.amount)
+  const units = readUnits('sell.amount', sell.token, sell.amount)
   const request = { from, to, amountIn: units, slippageBps: maxSlippageBps, sender: wallet, venue }
   const { best } = await quoteSwap(aggregators, request)
   const executable = toExecutable(best, venue, units)
@@ -186,6 +186,13 @@ function requireWorth({ chain, sell, units, route }: ExecutableQuote): void {
       hint: 'Wait, swap less at a time, or name the minReceived that you accept.',
     },
   )
+}
+
+/** @throws Failure `invalid_request` when the amount has more fraction digits than its token. */
+function readUnits(path: string, asset: Stablecoin, amount: string): bigint {
+  const message = amountMismatch(amount, asset)
+  if (message === undefined) return toMoney(asset, amount).units
+  throw new Failure('invalid_request', `${path}: ${message}.`, { issues: [{ path, message }] })
 }
 
 function requireToken({ name }: Pick<Chain, 'name'>, symbol: Stablecoin): SwapToken {
