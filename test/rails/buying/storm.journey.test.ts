@@ -20,6 +20,7 @@ import { createTestDatabase, testServerUrl } from '../../engines.ts'
 import { type ChainProxy, startChainProxy } from '../../journeys/chain-proxy.ts'
 import { type Gateway, startGateway } from '../../journeys/gateway.ts'
 import { newGuest, type Person, requestJson } from '../../journeys/people.ts'
+import { expectRecomputed } from '../../records/decisions/verify-bundle.ts'
 import { expectEventsOfEffects } from '../../records/events/effects.ts'
 import { hasAnvil } from '../selling/x402/world.ts'
 import { type FlakySellers, SELLER, startFlakySellers } from './flaky-sellers.ts'
@@ -114,6 +115,7 @@ function chooseKind(number: number): string {
 
 describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchases', () => {
   let node: AnvilProcess
+  let databaseUrl = ''
   let database: Database
   let sellers: FlakySellers
   let drop = async () => {}
@@ -130,6 +132,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
   beforeAll(async () => {
     node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000)
     const created = await createTestDatabase(testServerUrl ?? '')
+    databaseUrl = created.url
     drop = created.drop
     proxy = await startChainProxy(() => {
       if (isNodeDown) throw new Error('the node is down')
@@ -449,5 +452,6 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a storm of purchase
     expect(total).toBeLessThanOrEqual(CAP)
     expect(total).toBeGreaterThan((CAP * 3n) / 4n)
     expect([bought.length, swiped.length].every((count) => count > 0)).toBe(true)
+    await expectRecomputed({ DATABASE_URL: databaseUrl })
   }, 1_800_000)
 })
