@@ -70,7 +70,8 @@ def edit(directory):
     row[member] = change(row[member])
     lines[place] = json.dumps(row, separators=(",", ":"), ensure_ascii=False)
     open(path, "w", encoding="utf-8").write("".join(f"{line}\n" for line in lines))
-    return f"{name} {member}"
+    whose = " of a person" if row.get("keys") == [] else ""
+    return f"{name} {member}{whose}"
 
 
 def omit(directory):

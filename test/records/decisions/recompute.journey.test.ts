@@ -107,10 +107,14 @@ function recompute(serverUrl: string | undefined): void {
       `${recomputed} of ${of} found without the signature; not: ${JSON.stringify(resigned)}\n`,
     )
     expect(missed).toEqual([])
-    // Of what the gateway itself would sign falsely, what the books rest on does not add up either.
+    // Of what the gateway itself would sign falsely, what the books rest on does not add up either; no budget adds a person's spends.
     expect(recomputed / of).toBeGreaterThan(0.75)
     expect(
-      Object.keys(resigned).filter((what) => /counted|units|closing|opening|content|hash/.test(what)),
+      Object.keys(resigned).filter(
+        (what) =>
+          what !== 'spends.jsonl counted of a person' &&
+          /counted|units|closing|opening|content|hash/.test(what),
+      ),
     ).toEqual([])
   }, 600_000)
 }
