@@ -1,4 +1,4 @@
-/** Clients that people have, with nothing set but the variables of `bursar proxy env`. */
+/** Clients that people have, with nothing set but the variables of `bursar proxy env`, and as programs of `bursar run`. */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
@@ -99,6 +99,17 @@ describe.skipIf(!hasAnvil())('clients of the proxy', () => {
     expect((await origins.received()) - before).toBe(PRICE)
   })
 
+  /** A program whose traffic is free, as `bursar run` starts it. */
+  const runFree = (command: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    bursar(
+      [
+        ...['run', '--url', gateway.origin, '--key', runner.keyFile, '--ca', certificates.ca],
+        ...['--budget', '0.50', '--', ...command],
+      ],
+      { HOME: runner.home, ...env },
+    )
+  const unspent = expect.stringMatching(/^bursar run: spent 0 of 0\.5 USD in 0 spends\n.* is revoked\n$/)
+
   it('buys twice on one connection that is kept', async () => {
     const urls = [`${origins.https}/report`, `${origins.https}/report`]
     const { out } = await run(['curl', '-sS', '-w', '%{num_connects} ', ...urls])
@@ -126,9 +137,11 @@ describe.skipIf(!hasAnvil())('clients of the proxy', () => {
     const { port } = server.address() as AddressInfo
     const url = `https://localhost:${port}/served.git`
     const { code, err } = await run(['git', 'clone', '-q', url, join(folder, 'copy')])
+    const again = await runFree(['git', 'clone', '-q', url, join(folder, 'again')])
     server.close()
     expect([code, err]).toEqual([0, ''])
-    expect(existsSync(join(folder, 'copy/.git/HEAD'))).toBe(true)
+    expect(again).toMatchObject({ code: 0, err: unspent })
+    for (const copy of ['copy', 'again']) expect(existsSync(join(folder, copy, '.git/HEAD'))).toBe(true)
   })
 
   it('lets npm read a package over HTTPS', async () => {
@@ -143,13 +156,16 @@ describe.skipIf(!hasAnvil())('clients of the proxy', () => {
     await new Promise((resolve) => server.once('listening', resolve))
     const registry = `https://localhost:${(server.address() as AddressInfo).port}/`
     const cache = mkdtempSync(join(tmpdir(), 'bursar-npm-'))
-    const { out, err } = await run(['npm', 'view', 'left', 'version'], {
-      ...proxy.env,
+    const settings = {
       npm_config_registry: registry,
       npm_config_cache: cache,
       npm_config_update_notifier: 'false',
-    })
+    }
+    const view = ['npm', 'view', 'left', 'version']
+    const { out, err } = await run(view, { ...proxy.env, ...settings })
+    const again = await runFree(view, settings)
     server.close()
     expect([out.trim(), err]).toEqual(['1.2.3', ''])
+    expect(again).toMatchObject({ code: 0, out: expect.stringContaining('1.2.3'), err: unspent })
   })
 })
