@@ -5,6 +5,7 @@
 import { execFile, spawn } from 'node:child_process'
 import {
   chmodSync,
+  cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -32,9 +33,10 @@ const installed = [
   'pg',
   'pino',
   'pino-pretty',
-  '@opentelemetry/*',
   'xmlbuilder2',
 ]
+/** A program part with packages of its own, which few deployments need: a bundle beside the first. */
+const TRACING = './opentelemetry.cjs'
 const dynamicImport = new RegExp(`\\bimport\\((?="(?:${installed.join('|').replaceAll('*', '[^"]+')})"\\))`, 'g')
 
 const consoleOptions = {
@@ -66,14 +68,27 @@ const withoutLocales = {
     ),
 }
 
+const withoutTracing = {
+  name: 'without tracing',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/opentelemetry\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: TRACING, external: true } : undefined,
+    ),
+}
+
 const parts = {
   /** One file, because V8 keeps compiled code by file: `src/launch.ts` runs it. */
   async gateway() {
     rmSync('.build/bin', { recursive: true, force: true })
     mkdirSync('.build/bin', { recursive: true })
-    const [{ outputFiles }] = await Promise.all([
+    const [{ outputFiles, metafile }] = await Promise.all([
       build({
-        entryPoints: { main: 'src/main.ts', proxy: 'src/commands/proxy/main.ts' },
+        entryPoints: {
+          main: 'src/main.ts',
+          proxy: 'src/commands/proxy/main.ts',
+          opentelemetry: 'src/providers/tracing/opentelemetry.ts',
+        },
+        plugins: [withoutTracing],
         bundle: true,
         platform: 'node',
         target: 'node20.12',
@@ -86,6 +101,7 @@ const parts = {
         minifySyntax: true,
         minifyWhitespace: true,
         external: installed,
+        metafile: true,
         write: false,
         define: { 'import.meta.url': 'moduleUrl' },
         banner: { js: "const moduleUrl=require('node:url').pathToFileURL(__filename).href;" },
@@ -101,10 +117,21 @@ const parts = {
       }),
     ])
     // Code that V8 kept has lost its way to import modules: the launcher passes one in.
-    for (const { path, text } of outputFiles) writeFileSync(path, text.replace(dynamicImport, 'Import('))
+    for (const { path, text } of outputFiles)
+      writeFileSync(
+        path,
+        text
+          .replace(dynamicImport, 'Import(')
+          .replace(`import("${TRACING}")`, `Promise.resolve().then(()=>require("${TRACING}"))`),
+      )
+    // What it holds of others, which a package of it names.
+    writeFileSync('.build/meta.json', JSON.stringify(metafile))
     await warmUp()
   },
-  pages: () => typescript('src/server/http/pages/client'),
+  pages: () =>
+    typescript('src/server/http/pages/client').then(() =>
+      cpSync('node_modules/@simplewebauthn/browser/dist/bundle/index.umd.min.js', '.build/pages/webauthn.js'),
+    ),
   async client() {
     const options = { bundle: true, format: 'esm', target: 'es2022', minify: true, logLevel: 'warning' }
     await Promise.all([

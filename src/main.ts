@@ -12,7 +12,7 @@ async function main(argv: readonly string[]): Promise<number> {
   // Files created by commands may hold secrets or personal data, so only their user may read them.
   process.umask(0o077)
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
-  const [command = 'help', ...rest] = positionals
+  const [command = 'serve', ...rest] = positionals
   if (values.version === true || command === 'version') return print(`${VERSION}\n`)
   if (values.help === true) return print(findHelp(positionals) ?? helpText())
   if (command === 'help') return print(findHelp(rest) ?? helpText())

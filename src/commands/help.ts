@@ -10,7 +10,7 @@ export function helpText(): string {
   )
   return `Bursar: the gateway that lets AI agents spend money, under a policy that holds.
 
-Usage: bursar <command> [options]
+Usage: bursar [command] [options]; without a command it starts the gateway
 
 ${rows.join('\n')}
 

@@ -1,7 +1,8 @@
-/** The image starts, pays once and serves the console; the package holds the same files. */
-import { execFileSync, type spawn } from 'node:child_process'
+/** The image starts, pays once and serves the console; so does the package, as npm installs it. */
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -97,32 +98,68 @@ describe.skipIf(!canCarryOut())('the image of the Dockerfile', () => {
 })
 
 describe('the package', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bursar-package-'))
+  const installed = join(folder, 'node_modules/bursar')
+  beforeAll(() => {
+    const told = execFileSync('npm', ['run', '--silent', 'package'], { encoding: 'utf8' })
+    const tarball = /^(\S+\.tgz), \d+ MB unpacked$/m.exec(told)?.[1] ?? ''
+    writeFileSync(join(folder, 'package.json'), '{ "private": true }')
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', resolve(tarball)], {
+      cwd: folder,
+      stdio: 'ignore',
+    })
+  }, 400_000)
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
   it('has every program, page and statement of the image', () => {
-    const packed = z
-      .tuple([z.object({ files: z.array(z.object({ path: z.string() })) })])
-      .parse(
-        JSON.parse(
-          execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { encoding: 'utf8' }),
-        ),
-      )
-    const paths = packed[0].files.map(({ path }) => path)
     const copied = (final?.instructions ?? []).flatMap(({ name, text }) =>
       name === 'COPY' && text.startsWith('--from=build') ? [/\/bursar\/(\S+)/.exec(text)?.[1] ?? ''] : [],
     )
     // Prepared files are made again where they are missing.
-    const folders = copied
-      .filter((folder) => folder !== '.cache')
-      .map((folder) => folder.replace('/*.md', ''))
-    expect(folders.length).toBeGreaterThan(3)
-    const isFile = (path: string) => statSync(path).isFile()
-    expect(folders.filter((path) => isFile(path) && !paths.includes(path))).toEqual([])
-    for (const folder of folders.filter((path) => !isFile(path))) {
-      const isGuide = folder === 'docs'
-      const files = readdirSync(folder, { recursive: !isGuide, withFileTypes: true })
+    const places = copied.filter((place) => place !== '.cache').map((place) => place.replace('/*.md', ''))
+    expect(places.length).toBeGreaterThan(3)
+    const listFiles = (place: string): string[] => {
+      if (statSync(place).isFile()) return [place]
+      const isGuide = place === 'docs'
+      return readdirSync(place, { recursive: !isGuide, withFileTypes: true })
         .filter((entry) => entry.isFile() && (!isGuide || entry.name.endsWith('.md')))
         .map((entry) => join(entry.parentPath, entry.name))
+        .filter((path) => !/\.(map|code)$|meta\.json$/.test(path))
         .filter((path) => !path.includes('pages/client') || path.endsWith('.js'))
-      expect(files.filter((path) => !paths.includes(path))).toEqual([])
     }
+    const files = places.flatMap(listFiles)
+    expect(files.length).toBeGreaterThan(100)
+    expect(files.filter((path) => !existsSync(join(installed, path)))).toEqual([])
   })
+
+  it('installs what the bundle left outside, and names what it holds', () => {
+    const { dependencies } = z
+      .object({ dependencies: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')))
+    for (const name of ['viem', 'hono', 'x402-hono']) expect(dependencies[name]).toBeUndefined()
+    const notices = readFileSync(join(installed, 'THIRD-PARTY.txt'), 'utf8')
+    for (const name of ['viem', 'hono', 'jose', 'preact', 'web-push'])
+      expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'))
+    expect(notices).not.toMatch(/GPL-3\.0|UNLICENSED/)
+    const [kilobytes = ''] = execFileSync('du', ['-sk', 'node_modules'], {
+      cwd: folder,
+      encoding: 'utf8',
+    }).split('\t')
+    process.stdout.write(`the package installs ${Math.round(Number(kilobytes) / 1024)} MB\n`)
+  })
+
+  it('starts the sandbox by its name alone, pays, and serves every page', async () => {
+    const child = spawn(join(folder, 'node_modules/.bin/bursar'), {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: folder, PORT: '0', NO_COLOR: '1', LOG_LEVEL: 'warn' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    try {
+      await expectServed(await readOrigin(child))
+    } finally {
+      child.kill('SIGTERM')
+    }
+    const [code] = await once(child, 'exit')
+    expect(code).toBe(0)
+  }, 120_000)
 })

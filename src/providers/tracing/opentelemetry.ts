@@ -18,14 +18,22 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import { timers } from '../../core/base/timers.ts'
-import { Failure } from '../../core/failures/failure.ts'
+import type { Failure } from '../../core/failures/failure.ts'
 import type { TracedAnswer, TracedRequest, Tracing } from './port.ts'
 
 /** Time limit for flushing spans when the process ends. */
 const FLUSH_MS = 3_000
 
+/** @property asFailure the program's: this part is built as a bundle of its own, whose classes are not the program's. */
+export interface TracingParts {
+  readonly version: string
+  readonly asFailure: AsFailure
+}
+
+type AsFailure = (error: unknown) => Pick<Failure, 'code' | 'status'> | null
+
 /** Creates the traces of this process. @param version version of the program. */
-export function createTracing({ version }: { version: string }): Tracing {
+export function createTracing({ version, asFailure }: TracingParts): Tracing {
   const provider = new NodeTracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'bursar', 'service.version': version }).merge(
       detectResources({ detectors: [envDetector] }),
@@ -52,7 +60,7 @@ export function createTracing({ version }: { version: string }): Tracing {
         await contexts.run(trace.setSpan(caller, span), work)
         tell(span, method, answered())
       } catch (error) {
-        fail(span, error)
+        fail(span, error, asFailure)
         throw error
       } finally {
         span.end()
@@ -62,7 +70,7 @@ export function createTracing({ version }: { version: string }): Tracing {
       const outer = contexts.getStore()
       if (outer === undefined) return work()
       const span = tracer.startSpan(name, { attributes }, outer)
-      return finishing(span, () => contexts.run(trace.setSpan(outer, span), work))
+      return finishing(span, asFailure, () => contexts.run(trace.setSpan(outer, span), work))
     },
     note: (attributes) => void current()?.setAttributes({ ...attributes }),
     traceId: () => current()?.spanContext().traceId ?? null,
@@ -102,12 +110,12 @@ function tell(span: Span, method: string, { route, status }: TracedAnswer): void
 }
 
 /** Ends a span with its work, synchronous or asynchronous. */
-function finishing<Result>(span: Span, run: () => Result): Result {
+function finishing<Result>(span: Span, asFailure: AsFailure, run: () => Result): Result {
   let result: Result
   try {
     result = run()
   } catch (error) {
-    fail(span, error)
+    fail(span, error, asFailure)
     span.end()
     throw error
   }
@@ -118,7 +126,7 @@ function finishing<Result>(span: Span, run: () => Result): Result {
   void result.then(
     () => span.end(),
     (error: unknown) => {
-      fail(span, error)
+      fail(span, error, asFailure)
       span.end()
     },
   )
@@ -126,9 +134,10 @@ function finishing<Result>(span: Span, run: () => Result): Result {
 }
 
 /** Records only the type of an error, because its message may contain client input. */
-function fail(span: Span, error: unknown): void {
-  const type = error instanceof Failure ? error.code : error instanceof Error ? error.name : 'error'
+function fail(span: Span, error: unknown, asFailure: AsFailure): void {
+  const failure = asFailure(error)
+  const type = failure?.code ?? (error instanceof Error ? error.name : 'error')
   span.setAttribute('error.type', type)
   // A rejection is a regular answer.
-  if (!(error instanceof Failure) || error.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+  if (failure === null || failure.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
 }

@@ -4,8 +4,6 @@
  */
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { pathToFileURL } from 'node:url'
 import type { Hono } from 'hono'
 import { accepts } from 'hono/accepts'
 import type { Account } from '../../../core/base/principal.ts'
@@ -51,14 +49,10 @@ const client = new URL('.build/pages/', projectRoot())
 /** The client as a package that npm installs from this gateway, so that both are of one version. */
 const clientPackage = new URL('.build/bursar-client.tgz', projectRoot())
 
-const library = new URL(
-  '../dist/bundle/index.umd.min.js',
-  pathToFileURL(createRequire(import.meta.url).resolve('@simplewebauthn/browser')),
+/** The library of passkeys, and modules. */
+const scripts: ReadonlyMap<string, URL> = new Map(
+  ['webauthn', ...modules].map((name) => [`${name}.js`, new URL(`${name}.js`, client)]),
 )
-const scripts: ReadonlyMap<string, URL> = new Map([
-  ['webauthn.js', library],
-  ...modules.map((name) => [`${name}.js`, new URL(`${name}.js`, client)] as const),
-])
 
 /** Failure codes of a session that is no longer valid. */
 const invalidSessionCodes: ReadonlySet<FailureCode> = new Set(['unauthenticated', 'account_locked'])
