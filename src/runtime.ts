@@ -54,6 +54,7 @@ import {
 } from './providers/swap-aggregator/configured.ts'
 import { createConfiguredTracing } from './providers/tracing/configured.ts'
 import { createConfiguredTravelRule } from './providers/travel-rule-network/configured.ts'
+import { createWebBotAuth } from './providers/web-bot-auth.ts'
 import { hasSigner } from './rails/wallets/signing/signer-store.ts'
 import { claimDeployment } from './records/decisions/deployment.ts'
 import { createEventWatches } from './records/events/watch-events.ts'
@@ -151,6 +152,7 @@ export async function createRuntime(
     const calendar = config.mode === 'sandbox' ? await createBusinessCalendar(database) : null
     const settings = await buildSettings(config, origin, database)
     const { dataKey } = settings
+    const webBotAuth = config.webBotAuth ? createWebBotAuth({ dataKey, origin, clock }) : null
     const chainOwner = readChainOwner(config)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
     const authenticating = { dataKey, log, unstoredCodes }
@@ -223,7 +225,8 @@ export async function createRuntime(
       ),
       travelRuleNetwork: travelRule === null ? null : watch('travel_rule', travelRule),
       cardProcessor,
-      fetchPublic,
+      fetchPublic: webBotAuth?.wrap(fetchPublic) ?? fetchPublic,
+      webBotAuth,
       discovery: createConfiguredDiscovery(config, { fetchPublic, log }),
       chats: watch('chats', createConfiguredChats(config, fetchPublic)),
       push: createWebPush({ dataKey, origin, mode: config.mode, publicFetch: fetchPublic, log }),

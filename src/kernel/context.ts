@@ -33,6 +33,7 @@ import type { AddressScreening } from '../providers/screening/port.ts'
 import type { SwapAggregator } from '../providers/swap-aggregator/port.ts'
 import type { Tracing } from '../providers/tracing/port.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network/port.ts'
+import type { WebBotAuth } from '../providers/web-bot-auth.ts'
 import type { NamedPayee } from '../records/contacts/payee.ts'
 import type { EventWatches } from '../records/events/watch-events.ts'
 import type { WriteJournal } from '../records/journal/write.ts'
@@ -135,6 +136,8 @@ export interface Services {
   readonly chats: Chats
   /** Fetches URLs that strangers choose. */
   readonly fetchPublic: PublicFetch
+  /** Null: sellers are not told who buys. */
+  readonly webBotAuth: WebBotAuth | null
   readonly discovery: Discovery
   readonly bankingProvider: BankingProvider
   readonly rateLimiter: RateLimiter

@@ -34,6 +34,8 @@ export interface PublicRequest {
   readonly timeoutMs: number
   /** Also permits this machine's loopback: the sandbox's sellers. */
   readonly loopback: boolean
+  /** Tells the receiver that this deployment asks, where it is known for it. */
+  readonly identify?: boolean
   /** Chooses where the body of an answer goes besides its first `maxBytes`; null: nowhere. */
   readonly sink?: (head: PublicHead) => PublicSink | null
 }

@@ -113,6 +113,7 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
       newId,
     }),
     fetchPublic,
+    webBotAuth: null,
     discovery: { list: async () => [] },
     chats: createConfiguredChats({ mode: 'sandbox', telegramUrl: 'http://127.0.0.1:9' }, fetchPublic),
     push: createWebPush({ dataKey, origin, mode: 'sandbox', publicFetch: fetchPublic, log: silentLog }),

@@ -6,6 +6,7 @@ import { list } from './list.ts'
 const MIB = 1024 * 1024
 
 export const buyingVariables = {
+  WEB_BOT_AUTH: z.enum(['on', 'off']).default('on'),
   BAZAAR_URLS: list.pipe(z.array(z.url({ protocol: /^https?$/, abort: true })).max(5)).optional(),
   CHANNEL_MAX_WITHDRAW_DELAY: z
     .string()
@@ -32,6 +33,8 @@ export const buyingVariables = {
 const variables = z.object(buyingVariables)
 
 export interface BuyingConfig {
+  /** Whether requests to sellers are signed as this deployment's. */
+  readonly webBotAuth: boolean
   /** Services that list sellers in the x402 discovery format. */
   readonly bazaarUrls: readonly string[]
   /** What the stored answers of an account's purchases may take together. */
@@ -46,6 +49,7 @@ export interface BuyingConfig {
 
 export function readBuying(given: z.output<typeof variables>): BuyingConfig {
   return {
+    webBotAuth: given.WEB_BOT_AUTH === 'on',
     bazaarUrls: given.BAZAAR_URLS ?? [],
     answerRoomBytes: given.ANSWER_ROOM_MIB * MIB,
     channels: {

@@ -174,6 +174,7 @@ export async function ask(
       maxBytes: PART_BYTES,
       timeoutMs,
       loopback,
+      identify: true,
       ...(sink === undefined ? {} : { sink }),
     })
     return { status: 'answered', answer }

@@ -4,6 +4,7 @@ import { matchOriginName } from '../../core/base/origins.ts'
 import type { Services } from '../../kernel/context.ts'
 import { scopes } from '../../people/identity/keys/grantable.ts'
 import { buildIssuer, buildResource } from '../../people/identity/oauth/oauth-tokens.ts'
+import { BOT_DIRECTORY_PATH, BOT_DIRECTORY_TYPE } from '../../providers/web-bot-auth.ts'
 import type { ListedSeller } from '../../rails/selling/x402/sale.ts'
 import { deriveSigningKey, type KeySet } from '../../records/decisions/signing-key.ts'
 import type { Env } from './request.ts'
@@ -14,7 +15,7 @@ export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
 /** Serves the public keys for decision receipts, the protected-resource metadata and the x402 discovery document. */
 export function routeWellKnown(
   app: Hono<Env>,
-  { settings }: Pick<Services, 'settings'>,
+  { settings, webBotAuth }: Pick<Services, 'settings' | 'webBotAuth'>,
   seller: Pick<ListedSeller, 'discovery'>,
 ): void {
   const { origin } = settings
@@ -38,5 +39,15 @@ export function routeWellKnown(
     keys ??= deriveSigningKey(settings.dataKey).then(({ keySet }) => keySet)
     return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
   })
+  if (webBotAuth !== null)
+    app.get(BOT_DIRECTORY_PATH, async (c) => {
+      const { body, fields } = await webBotAuth.directory()
+      return c.body(body, 200, {
+        ...fields,
+        'Content-Type': BOT_DIRECTORY_TYPE,
+        // Not longer than its signature is valid.
+        'Cache-Control': 'public, max-age=30',
+      })
+    })
   app.get('/.well-known/x402', (c) => c.json(seller.discovery))
 }
