@@ -48,11 +48,12 @@ export async function liveChaoticMonth(origin: string, rpcUrl: string): Promise<
     await chain.close()
   }
   try {
-    const owner = await newGuest(origin)
     const calendar = createCalendar(origin)
     const { month, next, goTo } = await calendar.nextMonth()
-    const account = await openAccount(origin, owner)
     await goTo(2)
+    // Dividends of the shares that a guest has had for long are paid within seconds.
+    const owner = await newGuest(origin)
+    const account = await openAccount(origin, owner)
     await payIn(account, chain, rpcUrl)
     await goTo(5)
     await transfer(account, rpcUrl)
@@ -68,6 +69,10 @@ export async function liveChaoticMonth(origin: string, rpcUrl: string): Promise<
     await swap(account)
     await paySchedule(account, goTo)
     await untilSettled()
+    await until(
+      async () => (await account.ok('GET', '/api/activity?kind=dividend')).entries,
+      (found) => expect(found).not.toEqual([]),
+    )
     await goTo(24)
     await loseDeposit(account, rpcUrl)
     await goTo(27)
@@ -197,7 +202,7 @@ async function payIn(account: Account, chain: Chain, rpcUrl: string): Promise<vo
   // An account whose deposits stay cash, of which one is taken back by the bank.
   await sendBankEvent(account, { state: 'deactivation', account: dollars?.id })
   const { id: cash } = await ok('POST', '/api/banking', { currency: 'USD', destination: null })
-  await ok('POST', '/sandbox/deposits', { accountId: cash, amount: '30000' })
+  await ok('POST', '/sandbox/deposits', { accountId: cash, amount: '900000' })
   const taken = { account: cash, amount: '31.07', deposit: randomUUID() }
   await sendBankEvent(account, { state: 'payment_processed', ...taken })
   await sendBankEvent(account, { state: 'returned', ...taken })
@@ -384,7 +389,7 @@ async function payOut(account: Account): Promise<void> {
 /** A buy that fills in several seconds and is canceled, a buy, a sell. Dividends come by themselves. */
 async function invest({ ok }: Account): Promise<void> {
   const order = (body: object) => ok('POST', '/api/investing/order', body)
-  const large = await order({ symbol: 'MSFT', side: 'buy', notional: '25000' })
+  const large = await order({ symbol: 'MSFT', side: 'buy', notional: '400000' })
   expect(large.status).toBe('partially_filled')
   await ok('DELETE', `/api/investing/orders/${large.id}`)
   expect(await order({ symbol: 'VTI', side: 'buy', notional: '100' })).toMatchObject({ status: 'filled' })
