@@ -3,11 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { overBothEngines } from './both-engines.ts'
-import { inviteByMail, joinAccount, newPayer } from './members.ts'
-import { enrollMfa, newGuest, type Person, signInByEmail } from './people.ts'
+import { inviteByMail, joinAccount, type Member, newPayer, signInAs } from './members.ts'
+import { enrollMfa, newGuest, type Person, requestJson, signInByEmail } from './people.ts'
 
 const payee = `0x${'1'.repeat(40)}`
 const asked = z.looseObject({ approvalId: z.string() })
+const outbox = z.object({ messages: z.array(z.object({ destination: z.string(), text: z.string() })) })
 const journal = z.object({ entries: z.array(z.looseObject({ action: z.string(), actor: z.unknown() })) })
 
 overBothEngines('quorums', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
@@ -199,6 +200,39 @@ overBothEngines('quorums', { RATE_GUESTS: '1000/60' }, ({ gateway }) => {
     expect(
       (await stale.send('PUT', '/api/agents/policy', { approvals: [{ above: '4', count: 2 }] })).status,
     ).toBe(200)
+  })
+
+  it('tells everybody of the account by mail when it is loosened, and nobody when it is not', async () => {
+    const owner = await signInAs(origin(), 'owner')
+    await enrollMfa(owner)
+    const people = [
+      owner,
+      await join(owner, 'owner'),
+      await join(owner, 'approver'),
+      await join(owner, 'viewer'),
+    ]
+    const stranger = await signInAs(origin(), 'stranger')
+    const noticesTo = async ({ email }: Member) => {
+      const { messages } = outbox.parse((await requestJson(origin(), 'GET', '/sandbox/outbox')).body)
+      return messages.filter(
+        ({ destination, text }) => destination === email && /^Fewer people, or none, must agree/.test(text),
+      ).length
+    }
+    const told = async () => Promise.all([...people, stranger].map(noticesTo))
+    const set = async (...approvals: { above: string; count: number }[]) =>
+      expect((await setQuorum(owner, ...approvals)).status).toBe(200)
+    await set({ above: '10', count: 2 })
+    await set({ above: '5', count: 2 }, { above: '50', count: 3 })
+    expect(await told()).toEqual([0, 0, 0, 0, 0])
+    // More people for large payments do not make up for fewer for small ones.
+    await set({ above: '6', count: 3 })
+    await expect.poll(told).toEqual([1, 1, 1, 1, 0])
+    await set({ above: '6', count: 3 })
+    await set()
+    await expect.poll(told).toEqual([2, 2, 2, 2, 0])
+    // Who must not loosen it tells nobody.
+    expect(await setQuorum(people[2] ?? owner, { above: '100', count: 2 })).toMatchObject({ status: 403 })
+    expect(await told()).toEqual([2, 2, 2, 2, 0])
   })
 
   it('holds what waits already to a stricter quorum, and never to a looser one', async () => {

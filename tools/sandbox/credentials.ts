@@ -20,6 +20,8 @@ export default defineTool({
   who: 'public',
   effect: 'read',
   only: 'sandbox',
+  // A PEM has lines.
+  verbatim: ['bridgeWebhookPrivateKey'],
   input: z.strictObject({}),
   output: z.strictObject({
     demoApiKey: z.string().describe('Developer API key of the demo account.'),

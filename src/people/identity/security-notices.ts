@@ -31,6 +31,7 @@ const events = {
   person_joined: 'A person who was invited joined',
   person_removed: 'You are no longer one of the people of',
   role_changed: 'Your role was changed in',
+  quorum_loosened: 'Fewer people, or none, must agree to payments of',
   recovery_waits: 'An administrator was asked to unlock',
   recovery_released: 'An administrator unlocked, after a recovery, and paused the keys of',
   recovery_blocked: 'An administrator refused to unlock',

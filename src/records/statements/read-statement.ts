@@ -152,7 +152,10 @@ const query: Query = {
         select asset, -units from net where at >= $3
       ) c group by c.asset
     )
-    select (select coalesce(jsonb_object_agg(asset, units), '{}') from closing) as closing, net.id, net.kind, net.at, net.asset, net.units, o.kind as object_kind, o.id as object_id, o.counterparty,
+    select (select coalesce(jsonb_object_agg(asset, units), '{}') from closing) as closing, net.id, net.kind, net.at, net.asset, net.units, o.kind as object_kind, o.id as object_id,
+      coalesce(o.counterparty, case when net.kind = 'dividend' then net.reference end, (
+        select p.origin from purchase p where r.object_kind = 'purchase' and p.account_id = $1 and p.id = r.object_id
+      )) as counterparty,
       coalesce(o.memo, (
         select q.memo from request_arrival a join payment_request q on q.id = a.request_id
         where a.account_id = $1 and net.units > 0 and a.entry_id = any (net.entries || o.id) limit 1
@@ -227,6 +230,9 @@ const returns: ReadonlySet<string> = new Set([
   'transfer_reversal',
   'channel_return',
 ])
+
+/** Kinds of bookings that are called otherwise where no spend of this account names them. */
+const kindNames: ReadonlyMap<string, string> = new Map([['settle', 'transfer']])
 
 /** Dollars, and tokens that stand for one. */
 const dollars: ReadonlySet<string> = new Set(['USD', 'USDC', 'USDT', 'PYUSD'])
@@ -312,13 +318,13 @@ function viewMovement(row: Moved): Movement {
     asset: nameValue({ asset }),
     usd: rate === null ? null : worth(formatValue(value), rate),
     rate,
-    fee: formatValue({ asset, units: units < 0n ? (row.fee_units ?? 0n) : 0n }),
+    fee: formatValue({ asset, units: countFee(row) }),
     counterparty: row.counterparty,
     contact: null,
     memo: row.memo,
     task: row.task,
     agentId: row.key_id,
-    category: row.category ?? row.kind,
+    category: row.category ?? kindNames.get(row.kind) ?? row.kind,
     object,
     refundOf:
       refund_kind !== null && refund_id !== null
@@ -329,6 +335,12 @@ function viewMovement(row: Moved): Movement {
     transactionHash: row.transaction_hash,
     decisionId: row.decision_id,
   }
+}
+
+/** What leaves with the other end of a bridge is its fee. */
+function countFee({ kind, units, fee_units }: Moved): bigint {
+  if (units >= 0n) return 0n
+  return kind === 'bridge' ? -units : (fee_units ?? 0n)
 }
 
 /** The product of two decimals, rounded half up to millionths of a dollar. */

@@ -5,10 +5,26 @@ import { assetDecimals } from '../../core/money/money.ts'
 import { otherName, signed, splitByAsset, titleOf } from './ledgers.ts'
 import type { AccountStatement, Movement } from './read-statement.ts'
 
-/** The other side of what moved, by its kind. What is exchanged for something else is neither income nor expense. */
-function nameOther({ category, direction, refundOf, object }: Movement): string {
-  if (object.kind === 'order' || category === 'invest' || category === 'fill') return 'equity:conversion'
-  const name = category.replaceAll(/[^a-z0-9_]/g, '')
+/** Ways of paying by the kind of the payment that is returned: its expense becomes less. */
+const expenses: ReadonlyMap<string, string> = new Map([
+  ['purchase', 'x402'],
+  ['channel', 'x402'],
+  ['card_transaction', 'card'],
+])
+
+const exchanged: ReadonlySet<string> = new Set(['order', 'swap'])
+
+/**
+ * The other side of what moved, by its kind. What is exchanged for something else is neither income nor expense, but for its fee; what
+ * is taken back makes less of the income or expense that it was.
+ */
+function nameOther({ category, direction, refundOf, object, amount, fee }: Movement): string {
+  const isFee = direction === 'out' && fee === amount
+  const isExchanged = exchanged.has(object.kind) || category === 'invest' || category === 'fill'
+  if (isExchanged && !isFee) return 'equity:conversion'
+  if (category === 'deposit_return') return 'income:deposit'
+  const paidBy = refundOf === null ? undefined : expenses.get(refundOf.kind)
+  const name = (paidBy ?? category).replaceAll(/[^a-z0-9_]/g, '')
   if (direction === 'out' || refundOf !== null) return `expenses:${name}`
   return `income:${name}`
 }

@@ -96,8 +96,13 @@ function writeBalances(doc: Doc, ledgers: readonly AssetLedger[], top: number): 
       )
     cell(doc, asset, BALANCES.asset, y, { size: 9, isBold: true })
     cell(doc, grouped(opening), BALANCES.opening, y, { size: 9, align: 'right', color: INK.soft })
-    cell(doc, grouped(sum('in')), BALANCES.came, y, { size: 9, align: 'right', color: INK.good })
-    cell(doc, grouped(sum('out')), BALANCES.left, y, { size: 9, align: 'right' })
+    const [came, left] = [sum('in'), sum('out')]
+    cell(doc, grouped(came), BALANCES.came, y, {
+      ...{ size: 9, align: 'right', color: came === '0' ? INK.soft : INK.good },
+    })
+    cell(doc, grouped(left), BALANCES.left, y, {
+      ...{ size: 9, align: 'right', color: left === '0' ? INK.soft : INK.text },
+    })
     cell(doc, grouped(closing), BALANCES.closing, y, { size: 9, align: 'right', isBold: true })
     line(doc, y + 14)
     y += ROW.balance
@@ -127,9 +132,10 @@ function writeMovement(doc: Doc, movement: Movement, y: number): void {
   const day = new Date(at)
   cell(doc, nameDay(day), MOVED.date, y, { size: 9 })
   cell(doc, at.slice(11, 16), MOVED.date, y + 11, { size: 7.5, color: INK.faint })
-  cell(doc, titleOf(movement, 120), MOVED.payee, y, { size: 9, isBold: true })
+  const [title, way] = [titleOf(movement, 120), category.replaceAll('_', ' ')]
+  cell(doc, title, MOVED.payee, y, { size: 9, isBold: true })
   const about = [
-    category.replaceAll('_', ' '),
+    title === way ? null : way,
     otherName(movement),
     refundOf === null ? null : 'returns an earlier payment',
     task,

@@ -11,11 +11,12 @@ import {
 } from '../../../src/books/approvals/quorum.ts'
 import { readOwnerCap, setOwnerCap } from '../../../src/books/spending/owner-cap.ts'
 import { ownerCapView, viewOwnerCap } from '../../../src/books/spending/owner-cap-view.ts'
-import { requirePerson } from '../../../src/kernel/context.ts'
+import { type Context, requirePerson } from '../../../src/kernel/context.ts'
 import { requireProofToLoosen } from '../../../src/kernel/gates/step-up.ts'
 import { recordChange } from '../../../src/kernel/record-change.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
-import { lockPeople } from '../../../src/people/identity/members/memberships.ts'
+import { listPeople, lockPeople } from '../../../src/people/identity/members/memberships.ts'
+import { sendSecurityNotice } from '../../../src/people/identity/security-notices.ts'
 
 const cap = z.strictObject({ max: policyAmount.describe('USD, a decimal string or number.') }).nullable()
 
@@ -52,7 +53,7 @@ export default defineTool({
   title: 'Set the caps over all keys',
   summary: 'Set or remove the daily, weekly and monthly caps over all keys of the account (UTC).',
   description:
-    'A lower cap applies from the next spend on every instance. Raising or removing one needs a fresh second factor. What was used stays counted. `approvals`: payments above an amount need so many different people, never the one who asks; lowering one loosens. `conflict`: there are fewer owners and approvers.',
+    'A lower cap applies from the next spend on every instance. Raising or removing one needs a fresh second factor. What was used stays counted. `approvals`: payments above an amount need so many different people, never the one who asks; lowering one loosens, and is mailed to the people of the account. `conflict`: there are fewer owners and approvers.',
   route: 'PUT /api/agents/policy',
   who: 'person',
   effect: 'write',
@@ -87,6 +88,7 @@ export default defineTool({
     if (input.approvals !== undefined) {
       await requireEnoughPeople(database, accountId, approvals)
       await setQuorums(database, { accountId, steps: approvals })
+      if (isQuorumLooser(asked, approvals)) await tellPeople(context, accountId)
     }
     await setOwnerCap(database, { accountId, caps: next, refundsRefill })
     await recordChange(context, {
@@ -106,6 +108,12 @@ export default defineTool({
     )
   },
 })
+
+/** Mails everybody of the account, also the person who changed it: their session may be somebody else's. */
+async function tellPeople(context: Context, accountId: string): Promise<void> {
+  for (const { personId } of await listPeople(context.database, accountId))
+    await sendSecurityNotice(context, { accountId: personId, notice: 'quorum_loosened', at: context.now })
+}
 
 function toMicros(cap: { readonly max: string } | null): bigint | null {
   return cap === null ? null : toUsdMicros(cap.max)
