@@ -3,9 +3,9 @@
  * @see https://developers.circle.com/cctp/evm-smart-contracts
  * @see https://developers.circle.com/cctp/technical-guide
  */
-import { concat, hexToBigInt, hexToNumber, pad, parseAbi, size, slice } from 'viem'
+import { concat, hexToBigInt, hexToNumber, pad, parseAbi, size, slice, zeroAddress } from 'viem'
 import { type ChainName, chainFacts } from '../core/money/chains.ts'
-import type { Address, Hex } from './chain/port.ts'
+import type { Address, DeliveredMessage, Hex, TransferLog } from './chain/port.ts'
 
 /** TokenMessengerV2 and MessageTransmitterV2, at the same addresses on all main chains, and on all test chains. */
 const deployed = {
@@ -176,6 +176,32 @@ const nothing: Attested = {
 export function isSameBurn(one: Hex, other: Hex): boolean {
   if (parseBurnMessage(one) === undefined || parseBurnMessage(other) === undefined) return false
   return fillInMessage(one, nothing).toLowerCase() === fillInMessage(other, nothing).toLowerCase()
+}
+
+/** Checks whether a message is from Circle’s contract on a chain. Anybody can send messages, and write a burn into them. */
+export function isFromMessenger({ source, sender }: DeliveredMessage, name: ChainName): boolean {
+  const { domain, messenger } = cctpOn(name)
+  return source === domain && sender.toLowerCase() === pad(messenger, { size: 32 }).toLowerCase()
+}
+
+/**
+ * Finds the mint of a delivered burn: the last of its amount before the message's own log. Others who mint the token may have minted
+ * in the same transaction. @param token lower case, as `recipient` of the burn is.
+ */
+export function findMint(
+  transfers: readonly TransferLog[],
+  { after, position: end }: DeliveredMessage,
+  { burn, token }: { readonly burn: BurnBody; readonly token: Address },
+): TransferLog | undefined {
+  return transfers.findLast(
+    ({ position, from, to, units, ...log }) =>
+      position > after &&
+      position < end &&
+      from === zeroAddress &&
+      to === burn.recipient &&
+      units === burn.units - burn.feeExecuted &&
+      log.token === token,
+  )
 }
 
 /** Undefined for a word that is no EVM address. */

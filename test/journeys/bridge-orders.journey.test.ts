@@ -8,21 +8,27 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
+  concat,
   createPublicClient,
   createWalletClient,
   decodeEventLog,
   defineChain,
+  encodeFunctionData,
   erc20Abi,
   http,
   keccak256,
+  numberToHex,
+  pad,
+  parseAbi,
   parseEther,
+  slice,
   stringToHex,
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
-import { ownContracts } from '../../src/chain/rpc/networks.ts'
+import { multicallAddress, ownContracts } from '../../src/chain/rpc/networks.ts'
 import { chainFacts } from '../../src/core/money/chains.ts'
 import {
   cctpAbi,
@@ -48,6 +54,10 @@ const text = z.string()
 const walletView = z.object({
   balances: z.array(z.looseObject({ token: text, chain: text, amount: text, held: text })),
 })
+const minterAbi = parseAbi([
+  'function mint(address to, uint256 value) returns (bool)',
+  'function tryAggregate(bool requireSuccess, (address target, bytes callData)[] calls)',
+])
 const ATTESTER = privateKeyToAccount(keccak256(stringToHex('bursar sandbox attester')))
 const findUsdc = (name: Name): Address => chainFacts(name).tokens.USDC.address
 const toUnits = (amount: string) => BigInt(Math.round(Number(amount) * 1e6))
@@ -183,7 +193,45 @@ describe.each([
       await awaitStatus(body.swapId, 'bridging')
       return readSwap(body.swapId)
     }
+    const allowMinting = (token: Address, minter: Address) => {
+      const name = BigInt(keccak256(stringToHex('bursar.sandbox.token'))) - 1n
+      const minters = numberToHex(BigInt(keccak256(numberToHex(name, { size: 32 }))) & ~0xffn, { size: 32 })
+      const slot = keccak256(concat([pad(minter, { size: 32 }), minters]))
+      return rpc('arbitrum-sepolia', 'anvil_setStorageAt', [token, slot, numberToHex(1n, { size: 32 })])
+    }
     const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+    /** The message that a swap's burn sent. */
+    const readMessage = async (swap: Json): Promise<Hex> => {
+      const { transactions } = z
+        .looseObject({ transactions: z.array(z.looseObject({ hash: text })) })
+        .parse(swap)
+      const hash: Hex = `0x${String(transactions[0]?.hash).slice(2)}`
+      const { logs } = await createReader('base-sepolia').getTransactionReceipt({ hash })
+      const { transmitter } = cctpOn('base-sepolia')
+      const log = logs.find((one) => one.address.toLowerCase() === transmitter.toLowerCase())
+      return decodeEventLog({ abi: [messageSentEvent], data: log?.data ?? '0x', topics: log?.topics ?? [] })
+        .args.message
+    }
+    /** Somebody with gas on the destination. */
+    const newStranger = async () => {
+      const stranger = privateKeyToAccount(generatePrivateKey())
+      await rpc('arbitrum-sepolia', 'anvil_setBalance', [
+        stranger.address,
+        `0x${parseEther('1').toString(16)}`,
+      ])
+      const { id } = chainFacts('arbitrum-sepolia')
+      return createWalletClient({
+        account: stranger,
+        chain: defineChain({
+          id,
+          name: 'local',
+          nativeCurrency: { name: 'ETH', symbol: 'ETH', decimals: 18 },
+          rpcUrls: { default: { http: [buildUrl('arbitrum-sepolia')] } },
+        }),
+        transport: http(buildUrl('arbitrum-sepolia')),
+      })
+    }
 
     it('quotes a fast and a standard way, and mints what was burned', async () => {
       const before = { base: await readChain('base-sepolia'), arbitrum: await readChain('arbitrum-sepolia') }
@@ -271,39 +319,13 @@ describe.each([
     it('books a mint that somebody else has made, as the swap’s and once', async () => {
       const before = await readChain('arbitrum-sepolia')
       const swap = await burn('4')
-      const { transactions } = z
-        .looseObject({ transactions: z.array(z.looseObject({ hash: text })) })
-        .parse(swap)
-      const hash: Hex = `0x${String(transactions[0]?.hash).slice(2)}`
-      const { logs } = await createReader('base-sepolia').getTransactionReceipt({ hash })
-      const { transmitter } = cctpOn('base-sepolia')
-      const log = logs.find((one) => one.address.toLowerCase() === transmitter.toLowerCase())
-      const { args } = decodeEventLog({
-        abi: [messageSentEvent],
-        data: log?.data ?? '0x',
-        topics: log?.topics ?? [],
-      })
+      const sent = await readMessage(swap)
       const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
-      const message = fillInMessage(args.message, {
+      const message = fillInMessage(sent, {
         ...{ nonce, finality: finality.standard, feeExecuted: 0n, expirationBlock: 0n },
       })
       const attestation = await ATTESTER.sign({ hash: keccak256(message) })
-      const stranger = privateKeyToAccount(generatePrivateKey())
-      await rpc('arbitrum-sepolia', 'anvil_setBalance', [
-        stranger.address,
-        `0x${parseEther('1').toString(16)}`,
-      ])
-      const { id } = chainFacts('arbitrum-sepolia')
-      const wallet = createWalletClient({
-        account: stranger,
-        chain: defineChain({
-          id,
-          name: 'local',
-          nativeCurrency: { name: 'ETH', symbol: 'ETH', decimals: 18 },
-          rpcUrls: { default: { http: [buildUrl('arbitrum-sepolia')] } },
-        }),
-        transport: http(buildUrl('arbitrum-sepolia')),
-      })
+      const wallet = await newStranger()
       const deliver = () =>
         wallet.writeContract({
           address: cctpOn('arbitrum-sepolia').transmitter,
@@ -321,6 +343,59 @@ describe.each([
       expect(await readChain('arbitrum-sepolia')).toBe(before + 4_000_000n)
       await expectBooksEqualChains()
     }, 60_000)
+
+    it.each(['the message', 'a message that only looks like it'])(
+      'takes what a stranger mints right before %s for a deposit, and loses nothing',
+      async (kind) => {
+        const before = await readChain('arbitrum-sepolia')
+        const swap = await burn('4')
+        const sent = await readMessage(swap)
+        const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
+        const wallet = await newStranger()
+        // Anybody can send messages by Circle's transmitter, to a contract that agrees to all of them.
+        const accepts: Address = '0x00000000000000000000000000000000000A99EE'
+        await rpc('arbitrum-sepolia', 'anvil_setCode', [accepts, '0x60015f5260205ff3'])
+        const filled = { nonce, finality: finality.standard, feeExecuted: 0n, expirationBlock: 0n }
+        const own = fillInMessage(sent, filled)
+        const word = (address: Address) => pad(address, { size: 32 })
+        const message =
+          kind === 'the message'
+            ? own
+            : concat([slice(own, 0, 44), word(wallet.account.address), word(accepts), slice(own, 108)])
+        const usdc = findUsdc('arbitrum-sepolia')
+        // Stands for the other contracts that mint USDC on main chains for whoever burned it elsewhere.
+        await allowMinting(usdc, multicallAddress)
+        const calls = [
+          {
+            target: usdc,
+            callData: encodeFunctionData({ abi: minterAbi, functionName: 'mint', args: [address, 1n] }),
+          },
+          {
+            target: cctpOn('arbitrum-sepolia').transmitter,
+            callData: encodeFunctionData({
+              abi: cctpAbi,
+              functionName: 'receiveMessage',
+              args: [message, await ATTESTER.sign({ hash: keccak256(message) })],
+            }),
+          },
+        ]
+        const data = encodeFunctionData({
+          abi: minterAbi,
+          functionName: 'tryAggregate',
+          args: [true, calls],
+        })
+        await wallet.sendTransaction({ to: multicallAddress, data })
+        await rpc('arbitrum-sepolia', 'anvil_mine', ['0x14'])
+        await sleep(3_000)
+        await setMode('normal')
+        await awaitStatus(swap.swapId, 'confirmed')
+        expect(await readSwap(swap.swapId)).toMatchObject({ received: '4' })
+        expect(await readChain('arbitrum-sepolia')).toBe(before + 4_000_001n)
+        await expect.poll(() => readBooked('arbitrum-sepolia'), { timeout: 10_000 }).toBe(before + 4_000_001n)
+        await expectBooksEqualChains()
+      },
+      60_000,
+    )
 
     it('mints again what a reorganization of the destination took', async () => {
       const before = await readChain('arbitrum-sepolia')

@@ -101,11 +101,11 @@ function sentIn({ topics: [selector], data }: Log): Hex | undefined {
 function deliveredIn({
   topics: [selector, _caller, nonce],
   data,
-}: Log): Pick<DeliveredMessage, 'nonce' | 'source' | 'body'> | undefined {
+}: Log): Pick<DeliveredMessage, 'nonce' | 'source' | 'sender' | 'body'> | undefined {
   if (selector !== selectors.messageReceived || nonce === undefined) return undefined
   const types = [{ type: 'uint32' }, { type: 'bytes32' }, { type: 'bytes' }] as const
-  const [source, _sender, body] = decodeAbiParameters(types, data)
-  return { nonce, source, body }
+  const [source, sender, body] = decodeAbiParameters(types, data)
+  return { nonce, source, sender, body }
 }
 
 function transferIn(

@@ -204,11 +204,12 @@ export interface SentMessage {
 
 /**
  * A message of CCTP v2 that was delivered to a chain. What it minted was logged at positions above `after` and below `position`.
- * @property source domain it came from.
+ * @property source domain it came from. @property sender contract that sent it there, as a word: anybody can send messages.
  */
 export interface DeliveredMessage {
   readonly nonce: Hex
   readonly source: number
+  readonly sender: Hex
   readonly body: Hex
   readonly after: number
   readonly position: number

@@ -3,7 +3,6 @@
  * mint's logs are booked. The attester's word is compared with the burn's own message; anybody may mint, so that a mint which somebody
  * else has made is as good. Nothing here fails for good: what is not attested or minted stays `bridging`.
  */
-import { zeroAddress } from 'viem'
 import { available, bridgePlace, external, held } from '../../books/ledger/accounts.ts'
 import { lockUnits } from '../../books/ledger/balances.ts'
 import { type Posting, post } from '../../books/ledger/post.ts'
@@ -16,6 +15,8 @@ import {
   type BurnMessage,
   cctpAbi,
   cctpOn,
+  findMint,
+  isFromMessenger,
   isSameBurn,
   parseBurnBody,
   parseBurnMessage,
@@ -208,25 +209,17 @@ async function readMint(
   if (transaction === undefined || delivered === undefined) return 'absent'
   const wallet = lowerCase(await destination.walletAddress(toOperation(transfer).wallet))
   const body = parseBurnBody(delivered.body)
-  const received = transaction.transfers
-    .filter(
-      ({ position, from, to, token }) =>
-        position > delivered.after &&
-        position < delivered.position &&
-        from === zeroAddress &&
-        to === wallet &&
-        token === lowerCase(tokenAddress(destination, swap.buy)),
-    )
-    .reduce((sum, { units }) => sum + units, 0n)
+  if (body === undefined) return 'different'
+  const token = lowerCase(tokenAddress(destination, swap.buy))
+  const mint = findMint(transaction.transfers, delivered, { burn: body, token })
   const isAgreed =
-    body !== undefined &&
-    delivered.source === domainOf(chain.name) &&
+    isFromMessenger(delivered, chain.name) &&
     body.recipient === wallet &&
     body.units === swap.units &&
     body.token === lowerCase(tokenAddress(chain, swap.sell)) &&
-    received === swap.units - body.feeExecuted &&
-    received >= swap.minReceived
-  return isAgreed ? { received, fee: body.feeExecuted } : 'different'
+    mint !== undefined &&
+    mint.units >= swap.minReceived
+  return isAgreed ? { received: mint.units, fee: body.feeExecuted } : 'different'
 }
 
 async function bookMint(parts: BridgeDependencies, swap: BridgeOrder, mint: Mint): Promise<void> {

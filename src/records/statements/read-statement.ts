@@ -159,6 +159,8 @@ const query: Query = {
       coalesce(o.memo, (
         select q.memo from request_arrival a join payment_request q on q.id = a.request_id
         where a.account_id = $1 and net.units > 0 and a.entry_id = any (net.entries || o.id) limit 1
+      ), (
+        select n.memo from spend_note n where n.account_id = $1 and n.decision_id = coalesce(o.decision_id, net.reference)
       )) as memo,
       coalesce(o.hash, case when left(net.reference, 2) = '0x' then net.reference end) as transaction_hash, o.fee as fee_units,
       case when net.units < 0 then d.key_id end as key_id, d.facts ->> 'task' as task, d.facts ->> 'category' as category,

@@ -75,7 +75,7 @@ describe('statements', () => {
     }, SLOW)
     const contact = { name: LIAR, addresses: [{ address: PAID }] }
     expect((await owner.send('POST', '/api/contacts', contact)).status).toBe(200)
-    const transfer = { destination: PAID, amount: '2.25', token: 'USDC', signature: 'sandbox' }
+    const transfer = { destination: PAID, amount: '2.25', token: 'USDC', signature: 'sandbox', memo: LIES }
     expect((await owner.send('POST', '/api/wallets/transfer', transfer)).status).toBe(200)
     const { body: recipient } = await owner.send('POST', '/api/banking/recipients', {
       currency: 'EUR',
@@ -90,6 +90,12 @@ describe('statements', () => {
       expect(categories).toEqual(expect.arrayContaining(['payout', 'card', 'x402', 'deposit', 'transfer']))
     }, SLOW)
   }, 180_000)
+
+  it('keep what was noted with a payment', async () => {
+    const { movements } = await readJson()
+    const paid = movements.find(({ category }) => category === 'transfer')
+    expect(paid?.memo).toBe(LIES.replace('\u202e', ''))
+  })
 
   it('add up: what was there and what moved is what is there', async () => {
     const units = (decimal: string) => {

@@ -13,7 +13,7 @@ import { post } from '../../../books/ledger/post.ts'
 import { chainNames } from '../../../core/money/chains.ts'
 import { type Stablecoin, stablecoins, toDecimal } from '../../../core/money/money.ts'
 import { minimum } from '../../../core/money/shares.ts'
-import { cctpOn, parseBurnBody } from '../../../providers/cctp.ts'
+import { findMint, isFromMessenger, parseBurnBody } from '../../../providers/cctp.ts'
 import {
   type Address,
   type CalledTransaction,
@@ -234,8 +234,12 @@ async function isBridgeArrival(
   if (from !== zeroAddress || accountId === undefined || delivered === undefined) return false
   const body = parseBurnBody(delivered.body)
   const asset = stablecoinAt(chain, token)
+  const sources = chainNames.filter((name) => isFromMessenger(delivered, name))
   if (body?.recipient !== to || asset === undefined || body.sender !== lowerCase(chain.bridgeDesk))
     return false
+  // What somebody else has minted beside it is a deposit.
+  const mint = findMint(transaction.transfers, delivered, { burn: body, token })
+  if (sources.length === 0 || mint?.position !== position) return false
   const { nonce } = delivered
   const ours = database.kysely
     .selectFrom('swap_order')
@@ -247,7 +251,6 @@ async function isBridgeArrival(
     .where('state', '!=', 'failed')
     .executeTakeFirst()
   if (known !== undefined) return true
-  const sources = chainNames.filter((name) => cctpOn(name).domain === delivered.source)
   const bound = await database.kysely
     .updateTable('swap_order')
     .set({ message_nonce: nonce, look_at: null })
