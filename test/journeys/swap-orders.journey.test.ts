@@ -165,6 +165,18 @@ overBothEnginesOnNodes('swaps', (world) => {
     ])
   })
 
+  it('refuses to swap a token for itself', async () => {
+    const sell = { token: 'USDC', amount: '1' }
+    const answers = await Promise.all(
+      [{ token: 'USDC' }, { token: 'USDC', chain: 'base-sepolia' }, { token: 'USDC', chain: 'base' }].map(
+        (buy) => execute({ sell, buy }),
+      ),
+    )
+    expect(answers.map(({ status, body }) => [status, body.code])).toEqual(
+      answers.map(() => [400, 'invalid_request']),
+    )
+  })
+
   it.each(['other-receiver', 'worse-amount', 'takes-everything', 'second-token', 'trades-before'])(
     'moves nothing by the route %s',
     async (route) => {

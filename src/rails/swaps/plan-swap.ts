@@ -115,6 +115,13 @@ async function quoteNow(
   const chain = parts.chains.of(sell.chain ?? parts.chain.name)
   const target = parts.chains.of(buy.chain ?? chain.name)
   const [from, to] = [requireToken(chain, sell.token), requireToken(target, buy.token)]
+  if (chain.name === target.name && sell.token === buy.token) {
+    const message = `is ${buy.token} on ${chain.name}, which is sold`
+    throw new Failure('invalid_request', `buy.token: ${message}.`, {
+      issues: [{ path: 'buy.token', message }],
+      hint: 'Name another token or chain.',
+    })
+  }
   const venue = findVenue(parts, { from, to })
   if (venue === undefined)
     throw new Failure(
