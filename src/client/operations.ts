@@ -2947,28 +2947,28 @@ export type FoundAccount = {
 }
 
 export type Funding = {
-  /** Moves, in their order. */
+  /** Moves, in order. */
   steps: {
-    /** `swp_…`: the order that moves it; see GET /api/swaps/orders/{id}. */
+    /** `swp_…`: its order. */
     swapId: string
-    /** Way between the chains. */
+    /** Its route. */
     route: string
-    /** Chain that the money leaves. */
+    /** Chain it leaves. */
     from: string
-    /** Chain of the payment. */
+    /** Chain it goes to. */
     to: string
-    /** Asset that moves. */
+    /** Asset. */
     asset: 'USDC'
-    /** Amount that leaves, decimal. */
+    /** Amount that leaves. */
     sent: string
-    /** Least that arrives, decimal. What the payment does not need stays yours. */
+    /** Least that arrives. */
     minReceived: string
   }[]
-  /** Most that moving costs, decimal USDC, on top of the payment. */
+  /** Most that it costs, in USDC, on top. */
   fee: string
-  /** The same in USD, as it is counted in budgets. */
+  /** `fee` in USD, as counted. */
   usd: string
-  /** Seconds until the money is there, as expected. */
+  /** Expected seconds. */
   etaSec: number
 }
 
@@ -3842,7 +3842,7 @@ export type PolicySimulateRequest = {
     mcc?: string | null
     /** Ticker. */
     symbol?: string | null
-    /** Of a transfer: `any` may move USDC from another chain first; see `funding`. */
+    /** Of a transfer; see `funding`. */
     from?: 'any' | 'chain'
   }
   /** Number of equal spends, one after the other. */
@@ -5695,7 +5695,7 @@ export type WalletsTransferRequest = {
   reason?: string
   /** Purpose, at most 140 characters. */
   memo?: string
-  /** `any`: USDC that `chain` lacks is first moved there from another chain of the account; see `funding` for the cost. Default: `chain`, only money of `chain`. */
+  /** `any`: USDC that `chain` lacks is moved there first; see `funding`. Default: `chain`. */
   from?: 'any' | 'chain'
   /** `int_…`: signed intent. Default: your newest open intent for the same transfer. */
   intentId?: string

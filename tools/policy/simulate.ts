@@ -78,10 +78,7 @@ const spend = z
       .nullish()
       .describe('Of a card purchase.'),
     symbol: z.string().max(12).nullish().describe('Ticker.'),
-    from: z
-      .enum(['any', 'chain'])
-      .optional()
-      .describe('Of a transfer: `any` may move USDC from another chain first; see `funding`.'),
+    from: z.enum(['any', 'chain']).optional().describe('Of a transfer; see `funding`.'),
   })
   .superRefine(({ category, amount, asset, recipientId, recipientAmount, from }, context) => {
     const refuse = (path: string, message: string) =>

@@ -53,9 +53,7 @@ const transferRequest = z
     from: z
       .enum(['any', 'chain'])
       .optional()
-      .describe(
-        '`any`: USDC that `chain` lacks is first moved there from another chain of the account; see `funding` for the cost. Default: `chain`, only money of `chain`.',
-      ),
+      .describe('`any`: USDC that `chain` lacks is moved there first; see `funding`. Default: `chain`.'),
     intentId: z
       .string()
       .max(64)

@@ -22,21 +22,19 @@ export const fundingView = z.strictObject({
   steps: z
     .array(
       z.strictObject({
-        swapId: z.string().describe('`swp_…`: the order that moves it; see GET /api/swaps/orders/{id}.'),
-        route: z.string().describe('Way between the chains.'),
-        from: z.string().describe('Chain that the money leaves.'),
-        to: z.string().describe('Chain of the payment.'),
-        asset: z.literal('USDC').describe('Asset that moves.'),
-        sent: z.string().describe('Amount that leaves, decimal.'),
-        minReceived: z
-          .string()
-          .describe('Least that arrives, decimal. What the payment does not need stays yours.'),
+        swapId: z.string().describe('`swp_…`: its order.'),
+        route: z.string().describe('Its route.'),
+        from: z.string().describe('Chain it leaves.'),
+        to: z.string().describe('Chain it goes to.'),
+        asset: z.literal('USDC').describe('Asset.'),
+        sent: z.string().describe('Amount that leaves.'),
+        minReceived: z.string().describe('Least that arrives.'),
       }),
     )
-    .describe('Moves, in their order.'),
-  fee: z.string().describe('Most that moving costs, decimal USDC, on top of the payment.'),
-  usd: z.string().describe('The same in USD, as it is counted in budgets.'),
-  etaSec: z.int().describe('Seconds until the money is there, as expected.'),
+    .describe('Moves, in order.'),
+  fee: z.string().describe('Most that it costs, in USDC, on top.'),
+  usd: z.string().describe('`fee` in USD, as counted.'),
+  etaSec: z.int().describe('Expected seconds.'),
 })
 fundingView.register(z.globalRegistry, { id: 'Funding' })
 
