@@ -951,6 +951,8 @@ export type Approval = {
     /** ISO 8601 UTC. */
     resetsAt: string
   }[]
+  /** Move of money from another chain that the call makes first, as planned when it was requested. */
+  funding?: Funding
   /** Note of the owner to the agent; null without one. */
   note: string | null
   /** Answer of the approved call; null until it succeeded. */
@@ -2944,6 +2946,32 @@ export type FoundAccount = {
   createdAt: string
 }
 
+export type Funding = {
+  /** Moves, in order. */
+  steps: {
+    /** `swp_…`: its order. */
+    swapId: string
+    /** Its route. */
+    route: string
+    /** Chain it leaves. */
+    from: string
+    /** Chain it goes to. */
+    to: string
+    /** Asset. */
+    asset: 'USDC'
+    /** Amount that leaves. */
+    sent: string
+    /** Least that arrives. */
+    minReceived: string
+  }[]
+  /** Most that it costs, in USDC, on top. */
+  fee: string
+  /** `fee` in USD, as counted. */
+  usd: string
+  /** Expected seconds. */
+  etaSec: number
+}
+
 export type Holding = {
   /** Ticker. */
   symbol: string
@@ -3814,6 +3842,8 @@ export type PolicySimulateRequest = {
     mcc?: string | null
     /** Ticker. */
     symbol?: string | null
+    /** Of a transfer; see `funding`. */
+    from?: 'any' | 'chain'
   }
   /** Number of equal spends, one after the other. */
   count?: number
@@ -3830,6 +3860,8 @@ export type PolicySimulateResponse = {
   usd: string | null
   /** Fee within the amount of a payout; null if there is none to tell. */
   fee: string | null
+  /** Move of money from another chain before it, whose cost `usd` contains; null: none. */
+  funding: Funding | null
   /** Available amount if insufficient; null otherwise. */
   available: string | null
   /** Number of spends of the series allowed before the first that is not; null for a replay. */
@@ -5346,8 +5378,8 @@ export type TimeWindow = {
 export type Transfer = {
   /** `tx_…` */
   transferId: string
-  /** `reserved`, `submitted` and `settlement_pending` are open; `confirmed` and `failed` are final. */
-  state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+  /** `funding`: its money is on its way from another chain; `reserved`, `submitted` and `settlement_pending` are open; `confirmed` and `failed` are final. */
+  state: 'funding' | 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
   /** Stablecoin by symbol. */
   token: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
   /** Amount as a decimal string of the token. */
@@ -5663,6 +5695,8 @@ export type WalletsTransferRequest = {
   reason?: string
   /** Purpose, at most 140 characters. */
   memo?: string
+  /** `any`: USDC that `chain` lacks is moved there first; see `funding`. Default: `chain`. */
+  from?: 'any' | 'chain'
   /** `int_…`: signed intent. Default: your newest open intent for the same transfer. */
   intentId?: string
   /** Signature of the intent from POST /api/wallets/transfer/intent: a passkey’s assertion (base64url of its JSON), a registered EVM key’s EIP-712 signature (0x hex), or the calling agent’s Ed25519 signature of the hash (base64url). Required for a person; signed agent requests, OAuth grants and API keys need none. Sandbox accounts without a registered signer: any text. */
@@ -5670,10 +5704,10 @@ export type WalletsTransferRequest = {
 }
 
 export type WalletsTransferResponse = {
-  /** Hash of the transaction on the chain. */
-  transactionHash: string
-  /** `settlement_pending`: broadcast, not yet confirmed; do not send it again. */
-  status: 'confirmed' | 'settlement_pending'
+  /** Hash of the transaction on the chain; null before it was broadcast. */
+  transactionHash: string | null
+  /** `settlement_pending`: broadcast, not yet confirmed; `funding`: its money is on its way from another chain, and it is paid by itself once it is there. Do not send it again in either case. */
+  status: 'confirmed' | 'settlement_pending' | 'funding'
   /** `tx_…` */
   transferId: string
   /** `dec_…`: the decision that allowed it. */
@@ -5699,6 +5733,8 @@ export type WalletsTransferResponse = {
     /** Lists and rules that were checked. */
     lists: string[]
   }
+  /** Move of money from another chain before it; null: none. */
+  funding: Funding | null
 }
 
 export type WalletsTransfersListResponse = {
@@ -7023,7 +7059,7 @@ export interface Operations {
           /** From `nextCursor`. */
           cursor?: string
           /** Its state. */
-          state?: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+          state?: 'funding' | 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
           /** Its token. */
           asset?: 'USDC' | 'USDT' | 'EURC' | 'PYUSD'
           /** Payee. */

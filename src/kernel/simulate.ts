@@ -16,7 +16,6 @@ import type { SpendRequest } from '../books/spending/spend-request.ts'
 import type { AccessKey } from '../core/base/principal.ts'
 import { Failure, type Violation } from '../core/failures/failure.ts'
 import { formatValue } from '../core/money/shares.ts'
-import type { UsdValue } from '../core/money/usd-value.ts'
 import { valueInUsd } from '../providers/rates/port.ts'
 import type { Database } from '../storage/database.ts'
 import { type Context, requireCaller } from './context.ts'
@@ -59,6 +58,7 @@ export async function simulateSpends(
 ): Promise<Simulated> {
   const now = context.onCalendar(context.now)
   const value = await valueInUsd(context.rates, spending.money, context.now)
+  const usdMicros = value.usdMicros + (spending.funding?.usdMicros ?? 0n)
   const cap = await readOwnerCap(context.database, { accountId, isLocked: false, now })
   const { chain } = spending
   const resolve = (judging: Policy | null) => resolvePolicy(context, { accountId, policy: judging, chain })
@@ -76,7 +76,7 @@ export async function simulateSpends(
       now,
     })
     if (key !== null || policy === null) return draft
-    const unused = listNewKeyViolations({ policy, spending, value, earlier, cap, now })
+    const unused = listNewKeyViolations({ policy, spending, usdMicros, earlier, cap, now })
     const equal = Array.from({ length: earlier }, () => now)
     const repeated = draft.needsApproval ? undefined : repeatViolation(policy, equal, now)
     return { ...draft, violations: [...draft.violations, ...unused, ...[repeated ?? []].flat()] }
@@ -89,7 +89,7 @@ export async function simulateSpends(
   if (first === undefined) throw new Error('the simulation returned no decision')
   return {
     ...first,
-    usdMicros: value.usdMicros,
+    usdMicros,
     allowed: at === -1 ? outcomes.length : at,
     firstDenied: denied === undefined ? null : { ...denied, number: at + 1 },
   }
@@ -99,14 +99,14 @@ export async function simulateSpends(
 function listNewKeyViolations({
   policy,
   spending: { counterparty },
-  value: { usdMicros },
+  usdMicros,
   earlier,
   cap: { day, week, month },
   now,
 }: {
   policy: Policy
   spending: SpendPlan
-  value: UsdValue
+  usdMicros: bigint
   earlier: number
   cap: Awaited<ReturnType<typeof readOwnerCap>>
   now: Date

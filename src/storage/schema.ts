@@ -57,6 +57,7 @@ export interface Schema {
   event_outbox: EventOutboxTable
   failed_factor: FailedFactorTable
   federated_identity: FederatedIdentityTable
+  funding: FundingTable
   idempotency: IdempotencyTable
   intent: IntentTable
   investing_order: InvestingOrderTable
@@ -699,6 +700,22 @@ export interface FederatedIdentityTable {
   subject: string
   account_id: string
   created_at: Date
+}
+
+export interface FundingTable {
+  id: string
+  decision_id: string
+  account_id: string
+  chain: string
+  from_chain: string
+  asset: string
+  units: bigint
+  needed: bigint
+  state: 'moving' | 'arrived' | 'failed'
+  failure: string | null
+  wait_until: Date
+  created_at: Date
+  updated_at: Date
 }
 
 export interface IdempotencyTable {
@@ -1563,6 +1580,7 @@ export interface SwapOrderTable {
   mints: Generated<number>
   lacking: Generated<bigint>
   look_at: Date | null
+  funding_id: string | null
 }
 
 export interface SwapQuoteTable {
@@ -1582,7 +1600,7 @@ export interface TransferTable {
   units: bigint
   destination: string
   chain: string
-  state: 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+  state: 'funding' | 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
   transaction_hash: string | null
   failure: string | null
   created_at: Date
@@ -1594,6 +1612,7 @@ export interface TransferTable {
   failure_code: 'provider_unavailable' | 'signature_rejected' | null
   payer: Generated<'wallet' | 'escrow'>
   route: JsonColumn | null
+  funding_id: string | null
 }
 
 export interface TravelRuleTable {

@@ -11,7 +11,7 @@ const layers: readonly (readonly string[])[] = [
   ['approvals', 'debts', 'reviews', 'spending'],
   ['identity', 'compliance'],
   ['wallets'],
-  ['buying', 'cards', 'investing', 'selling'],
+  ['buying', 'cards', 'investing', 'selling', 'swaps'],
   ['decisions', 'events', 'journal', 'recourse', 'requests'],
   ['kernel'],
 ]

@@ -8,6 +8,7 @@ import {
 } from '../../policies/policy.ts'
 import { replay } from '../../policies/replay.ts'
 import { formatUsd } from '../../policies/usd.ts'
+import { fundingView, viewFunding } from '../../src/books/spending/funding-view.ts'
 import { pastSpends } from '../../src/books/spending/past-spends.ts'
 import { violationView } from '../../src/books/spending/violation-view.ts'
 import type { AccessKey } from '../../src/core/base/principal.ts'
@@ -24,6 +25,7 @@ import {
   toMoney,
 } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
+import { mayLeave, parseAncestors } from '../../src/kernel/gates/policy.ts'
 import { resolvePolicy } from '../../src/kernel/resolve-payee.ts'
 import { simulateSpends } from '../../src/kernel/simulate.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
@@ -34,6 +36,8 @@ import { onChain } from '../../src/providers/chain/chains.ts'
 import { agreeTerms } from '../../src/rails/banking/payout-quote.ts'
 import { payoutAssets } from '../../src/rails/banking/payout-request.ts'
 import { requireRecipient } from '../../src/rails/banking/recipients.ts'
+import { planFunding } from '../../src/rails/swaps/plan-funding.ts'
+import { findWallet } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import { loadTransferFacts } from '../../src/rails/wallets/transfers/load-transfer-facts.ts'
 import { payeeAddress } from '../../src/rails/wallets/transfers/transfer-members.ts'
@@ -74,10 +78,12 @@ const spend = z
       .nullish()
       .describe('Of a card purchase.'),
     symbol: z.string().max(12).nullish().describe('Ticker.'),
+    from: z.enum(['any', 'chain']).optional().describe('Of a transfer; see `funding`.'),
   })
-  .superRefine(({ category, amount, asset, recipientId, recipientAmount }, context) => {
+  .superRefine(({ category, amount, asset, recipientId, recipientAmount, from }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
+    if (from === 'any' && category !== 'transfer') refuse('from', 'is for transfers')
     const isPayout = category === 'payout'
     if (isPayout ? !isPayoutAsset(asset) : foreignCurrencies.has(asset))
       return refuse(
@@ -113,10 +119,11 @@ const request = z
         'With `keyId` and `policy`, without `spend`: list which of the key’s newest 1,000 decisions the draft would change. Owners only. Default: false.',
       ),
   })
-  .superRefine(({ replay: isReplay = false, spend: requested, keyId, policy }, context) => {
+  .superRefine(({ replay: isReplay = false, spend: requested, keyId, policy, count }, context) => {
     const need = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
     if (!isReplay && requested === undefined) need('spend', 'is required')
+    if (requested?.from === 'any' && count > 1) need('count', 'is 1 for a spend from any chain')
     if (isReplay && requested !== undefined) need('spend', 'is not allowed with replay')
     if (isReplay && keyId === undefined) need('keyId', 'is required for a replay')
     if (isReplay && policy === undefined) need('policy', 'is required for a replay')
@@ -149,6 +156,9 @@ export default defineTool({
       .nullable()
       .describe('Value of the spend in USD, as it would be counted; null for a replay.'),
     fee: z.string().nullable().describe('Fee within the amount of a payout; null if there is none to tell.'),
+    funding: fundingView
+      .nullable()
+      .describe('Move of money from another chain before it, whose cost `usd` contains; null: none.'),
     available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
     allowed: z
       .int()
@@ -202,6 +212,7 @@ export default defineTool({
       policyHash: hashPolicy(policy),
       usd: null,
       fee: null,
+      funding: null,
       available: null,
       allowed: null,
       firstDenied: null,
@@ -219,6 +230,15 @@ export default defineTool({
     const chain = input.spend.chain == null ? null : context.chains.resolveName(input.spend.chain)
     const { money, fee } = await plan(context, { accountId, spend: input.spend })
     const aml = await screen(context, { accountId, keyId: key?.id ?? null, money, spend: input.spend })
+    const funding =
+      input.spend.from === 'any'
+        ? await planMove(context, {
+            accountId,
+            policies: [policy, ...parseAncestorPolicies(key)],
+            money,
+            chain,
+          })
+        : undefined
     const { firstDenied, ...simulated } = await simulateSpends(context, {
       accountId,
       key,
@@ -226,6 +246,7 @@ export default defineTool({
       count: input.count,
       spending: {
         ...(aml === null ? {} : { aml }),
+        ...(funding === undefined ? {} : { funding: funding.spend }),
         category,
         money,
         place: choosePlace(category, asset, chain ?? context.chain.name),
@@ -242,6 +263,7 @@ export default defineTool({
       violations: [...simulated.violations],
       usd: formatUsd(simulated.usdMicros),
       fee: fee === null ? null : toDecimal({ asset, units: fee }),
+      funding: funding === undefined ? null : viewFunding(funding.facts),
       available: simulated.available,
       allowed: simulated.allowed,
       firstDenied:
@@ -333,6 +355,36 @@ async function plan(
   if (recipientId == null || !isPayoutAsset(asset)) return { money: toMoney(asset, amount ?? ''), fee: null }
   const recipient = await requireRecipient(context, { id: recipientId, accountId })
   return agreeTerms(context, { accountId, recipient, said: { asset, amount, recipientAmount } })
+}
+
+/** Plans the move of money that a transfer would wait for. */
+async function planMove(
+  context: Context,
+  {
+    accountId,
+    policies,
+    money: { asset, units },
+    chain,
+  }: {
+    readonly accountId: string
+    readonly policies: readonly (Policy | null)[]
+    readonly money: Money
+    readonly chain: string | null
+  },
+) {
+  const token = stablecoins.find((one) => one === asset)
+  if (token === undefined) return undefined
+  return planFunding(context, {
+    ...{ accountId, authorizedBy: null, at: context.now },
+    chain: onChain(context, chain ?? undefined).chain.name,
+    money: { asset: token, units },
+    wallet: (await findWallet(context.database, accountId)) ?? null,
+    mayLeave: mayLeave(policies),
+  })
+}
+
+function parseAncestorPolicies(key: AccessKey | null): readonly (Policy | null)[] {
+  return key === null ? [] : parseAncestors(key).map(({ policy }) => policy)
 }
 
 /** Screens a transfer to a named payee as the real call does; null for other spends. */

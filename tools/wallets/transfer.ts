@@ -1,12 +1,14 @@
 import { getAddress } from 'viem'
 import { z } from 'zod'
 import { findApprovalRequestedAt } from '../../src/books/approvals/approvals.ts'
+import { fundingFacts, fundingView, viewFunding } from '../../src/books/spending/funding-view.ts'
 import { noteMembers } from '../../src/books/spending/spend-note.ts'
 import { untrustedTextOrNull } from '../../src/core/base/untrusted-text.ts'
 import { Failure } from '../../src/core/failures/failure.ts'
 import { stablecoins, toDecimal } from '../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../src/kernel/context.ts'
 import { hashSpendCall } from '../../src/kernel/fingerprint.ts'
+import { findLeavable } from '../../src/kernel/gates/policy.ts'
 import { type AllowedDecision, defineTool } from '../../src/kernel/tool.ts'
 import { attachTravelRule } from '../../src/people/compliance/attach-travel-rule.ts'
 import { complianceFactsFrom } from '../../src/people/compliance/transfer-facts.ts'
@@ -14,11 +16,15 @@ import { countSignature } from '../../src/people/identity/passkeys/count-signatu
 import { readAssertion } from '../../src/people/identity/passkeys/passkey-response.ts'
 import { passkeySigners } from '../../src/people/identity/passkeys/passkey-signature.ts'
 import { onChain } from '../../src/providers/chain/chains.ts'
+import { FUNDING_WAIT_MS } from '../../src/rails/swaps/fundings.ts'
+import { planFunding } from '../../src/rails/swaps/plan-funding.ts'
+import { findWaitingTransfer, sendBurn, type WaitingPayment } from '../../src/rails/swaps/send-funding.ts'
 import { signatureMember } from '../../src/rails/wallets/signing/signature-member.ts'
 import { buildRejection } from '../../src/rails/wallets/signing/verify-signature.ts'
 import { insertTransfer, lowerCase, walletWritten } from '../../src/rails/wallets/store.ts'
 import { admitTransfer } from '../../src/rails/wallets/transfers/admit-transfer.ts'
 import {
+  type AuthorizedTransfer,
   authorizedTransfer,
   authorizeTransfer,
   buildAuthorization,
@@ -44,6 +50,10 @@ const transferRequest = z
   .strictObject({
     ...transferMembers,
     ...noteMembers,
+    from: z
+      .enum(['any', 'chain'])
+      .optional()
+      .describe('`any`: USDC that `chain` lacks is moved there first; see `funding`. Default: `chain`.'),
     intentId: z
       .string()
       .max(64)
@@ -62,10 +72,15 @@ const screening = z.strictObject({
 })
 
 const transferResult = z.strictObject({
-  transactionHash: z.string().describe('Hash of the transaction on the chain.'),
+  transactionHash: z
+    .string()
+    .nullable()
+    .describe('Hash of the transaction on the chain; null before it was broadcast.'),
   status: z
-    .enum(['confirmed', 'settlement_pending'])
-    .describe('`settlement_pending`: broadcast, not yet confirmed; do not send it again.'),
+    .enum(['confirmed', 'settlement_pending', 'funding'])
+    .describe(
+      '`settlement_pending`: broadcast, not yet confirmed; `funding`: its money is on its way from another chain, and it is paid by itself once it is there. Do not send it again in either case.',
+    ),
   transferId: z.string().describe('`tx_…`'),
   decisionId: z.string().describe('`dec_…`: the decision that allowed it.'),
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
@@ -78,12 +93,15 @@ const transferResult = z.strictObject({
     .enum(['sandbox', 'passkey', 'eoa', 'agent'])
     .describe('Kind of signer; `sandbox` is the sandbox’s own key.'),
   screening: screening.describe('AML screening.'),
+  funding: fundingView.nullable().describe('Move of money from another chain before it; null: none.'),
 })
 
 const transferFacts = z.strictObject({
   screening,
   travelRuleId: z.string().nullable().default(null),
   authorized: authorizedTransfer.default(sandboxAuthorization),
+  /** Absent in decisions of earlier versions. */
+  funding: fundingFacts.nullable().default(null),
 })
 type TransferFacts = z.output<typeof transferFacts>
 
@@ -173,6 +191,13 @@ export default defineTool({
     const at = context.now
     const authorizedBy = buildAuthorization({ authorized, intent, signature: input.signature, assertion, at })
     const planned = { accountId, authorizedBy, token: money.asset, units: money.units, destination, at }
+    const funding = canBeFunded(input, { authorized, travelRuleId })
+      ? await planFunding(context, {
+          ...{ accountId, chain, money, authorizedBy, at },
+          wallet: known.parties.wallet?.address ?? null,
+          mayLeave: findLeavable(caller),
+        })
+      : undefined
     return {
       category: 'transfer',
       money,
@@ -183,12 +208,23 @@ export default defineTool({
       isSponsored: true,
       signedBy: authorized.signer === 'passkey' || authorized.signer === 'eoa' ? authorized.signerId : null,
       transfer: {
-        buildRow: planTransfer(context, planned),
+        buildRow: planTransfer(
+          context,
+          funding === undefined ? planned : { ...planned, waitMs: FUNDING_WAIT_MS },
+        ),
         // A row is sent even if its process ends. It is written with the hold only where a repeat finds it and nothing else
-        // must be used up first.
-        isWritten: context.idempotencyKey !== null && authorized.counter === null && travelRuleId === null,
+        // must be used up first; where its money moves first, always.
+        isWritten:
+          funding !== undefined ||
+          (context.idempotencyKey !== null && authorized.counter === null && travelRuleId === null),
       },
-      facts: { screening: { result, lists: [...lists] }, travelRuleId, authorized },
+      ...(funding === undefined ? {} : { funding: funding.spend }),
+      facts: {
+        screening: { result, lists: [...lists] },
+        travelRuleId,
+        authorized,
+        funding: funding?.facts ?? null,
+      },
     }
   },
   run: async (context, input, decided) => {
@@ -199,13 +235,21 @@ export default defineTool({
     await countSignature(context, authorized, decisionId)
     await attachTravelRule(context, { id: travelRuleId, decisionId })
     const row = transfer.buildRow(decisionId)
+    if (decided.funding !== undefined) {
+      await sendBurn(context, { funding: decided.funding, accountId, decisionId, written })
+      const waiting = { transferId: row.id, transactionHash: null, status: 'funding' as const }
+      return toAnswer(context, waiting, input, decided)
+    }
     const wallet = transfer.isWritten
       ? walletWritten(accountId, written)
       : await insertTransfer(context.database, { accountId, decisionId, row })
     return toAnswer(context, await sendWritten(context, { decisionId, row, wallet }), input, decided)
   },
   recall: async (context, input, decided) => {
-    const sent = await findRepeatedTransfer(context, decided.decisionId, decided.facts.authorized)
+    const { decisionId, facts } = decided
+    const waiting =
+      facts.funding === null ? undefined : await findWaitingTransfer(context.database, decisionId)
+    const sent = waiting ?? (await findRepeatedTransfer(context, decisionId, facts.authorized))
     return sent === null ? null : toAnswer(context, sent, input, decided)
   },
 })
@@ -234,7 +278,7 @@ function onSignedChain(given: Context, { chain, intentId }: z.output<typeof tran
 /** Builds the answer for a transfer, the same for every call while its contact keeps its name. */
 async function toAnswer(
   context: Context,
-  sent: SentTransfer,
+  sent: SentTransfer | WaitingPayment,
   { money, destination, chain = context.chain.name }: z.output<typeof transferRequest>,
   { decisionId, facts }: AllowedDecision<TransferFacts>,
 ) {
@@ -253,5 +297,21 @@ async function toAnswer(
     gasSponsored: true as const,
     authorization: facts.authorized.signer,
     screening: facts.screening,
+    funding: facts.funding === null ? null : viewFunding(facts.funding),
   }
+}
+
+/**
+ * Checks whether money of another chain may be moved for a transfer. The gateway authorizes the move as it does the transfer: what an
+ * owner has signed is for one chain. Travel Rule data are attached before anything is sent.
+ */
+function canBeFunded(
+  { from }: z.output<typeof transferRequest>,
+  {
+    authorized,
+    travelRuleId,
+  }: { readonly authorized: AuthorizedTransfer; readonly travelRuleId: string | null },
+): boolean {
+  const isByGateway = authorized.by === 'gateway' || authorized.by === 'allowance'
+  return from === 'any' && isByGateway && authorized.intentId === null && travelRuleId === null
 }

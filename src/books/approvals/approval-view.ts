@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { parseJson, toJson } from '../../core/base/json.ts'
 import { UNTRUSTED_TEXT_KEY, untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
+import { fundingView } from '../spending/funding-view.ts'
 import { violationView } from '../spending/violation-view.ts'
 import type { Agreement, Approval } from './approvals.ts'
 import { usedUpView } from './used-up.ts'
@@ -53,6 +54,11 @@ export const approvalView = z.strictObject({
     .array(violationView)
     .describe('Rules of the policy that the call breaks, and that an approval overrules once.'),
   usesUp: usedUpView.optional(),
+  funding: fundingView
+    .optional()
+    .describe(
+      'Move of money from another chain that the call makes first, as planned when it was requested.',
+    ),
   note: z.string().nullable().describe('Note of the owner to the agent; null without one.'),
   answer: z
     .looseObject({})

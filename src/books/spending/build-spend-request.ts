@@ -13,7 +13,14 @@ import type { AccessKey } from '../../core/base/principal.ts'
 import { type Money, toDecimal } from '../../core/money/money.ts'
 import type { Shares } from '../../core/money/shares.ts'
 import type { UsdValue } from '../../core/money/usd-value.ts'
-import type { OrderRow, PathLimits, RepeatLimit, SpendRequest, TransferRow } from './spend-request.ts'
+import type {
+  OrderRow,
+  PathLimits,
+  RepeatLimit,
+  SpendFunding,
+  SpendRequest,
+  TransferRow,
+} from './spend-request.ts'
 
 /** An account that spends, by a key and its policy; a person's session has neither. */
 export interface Spender {
@@ -59,6 +66,13 @@ export interface PlannedSpend {
   readonly buildPurchase?: (decisionId: string) => string
   /** Purse that pays: see {@link SpendRequest}. */
   readonly purse?: NonNullable<SpendRequest['purse']>
+  /** Money of another place that moves to the place of the spend first. @property usdMicros what that costs, which is counted. */
+  readonly funding?: Omit<SpendFunding, 'row'> & {
+    readonly usdMicros: bigint
+    readonly buildRow?: (decisionId: string) => string
+    /** Transfer that moves it, from which chain; its row is written with the hold. */
+    readonly burn?: { readonly from: string; readonly buildRow: (decisionId: string) => TransferRow }
+  }
   /** Seller of a purchase, and what the account remembers of it. */
   readonly seller?: SellerFacts
   readonly facts: unknown
@@ -115,10 +129,12 @@ export function buildSpendRequest({
     order,
     buildPurchase,
     purse = null,
+    funding,
     seller = null,
     facts: found,
   } = spend
-  const { rate, usdMicros } = value
+  const { rate } = value
+  const usdMicros = value.usdMicros + (funding?.usdMicros ?? 0n)
   const facts = policyFacts(spend, usdMicros)
   const isScreenedOut = aml !== undefined && aml.screening.result !== 'clear'
   return {
@@ -175,7 +191,16 @@ export function buildSpendRequest({
     order: order?.isWritten === true ? order.row : null,
     purchase: buildPurchase?.(decisionId) ?? null,
     purse,
+    funding: funding === undefined ? null : buildFunding(funding, decisionId),
   }
+}
+
+function buildFunding(
+  { id, place, units, needed, buildRow }: NonNullable<PlannedSpend['funding']>,
+  decisionId: string,
+): SpendFunding {
+  const funding = { id, place, units, needed }
+  return buildRow === undefined ? funding : { ...funding, row: buildRow(decisionId) }
 }
 
 /**

@@ -48,6 +48,7 @@ export function requestText(request: SpendRequest): string {
     order: request.order == null ? null : orderText(request.order),
     purchase: request.purchase ?? null,
     path: key?.path === undefined ? null : pathText(key.path),
+    funding: request.funding == null ? null : fundingText(request, request.funding),
   }
   const members = Object.entries(texts).flatMap(([name, text]) =>
     text === null ? [] : [`,"${name}":${text}`],
@@ -69,6 +70,20 @@ function purseText(
     chunk: chunk.toString(),
     ...(isOnly ? { only: true } : {}),
   })
+}
+
+function fundingText(
+  { accountId }: Pick<SpendRequest, 'accountId'>,
+  { id, place, units, needed, row }: NonNullable<SpendRequest['funding']>,
+): string {
+  const text = JSON.stringify({
+    id,
+    source: available(accountId, place),
+    held: held(accountId, place),
+    units: units.toString(),
+    needed: needed.toString(),
+  })
+  return row === undefined ? text : `${text.slice(0, -1)},${row}}`
 }
 
 /** Serializes rules as the JSON text that the database functions read; null for none. */
@@ -100,6 +115,7 @@ export function transferText({
   intentId,
   units,
   route,
+  fundingId,
   ...row
 }: TransferRow): string {
   return JSON.stringify({
@@ -108,6 +124,7 @@ export function transferText({
     authorized: authorization,
     valid_until: validUntil,
     intent: intentId,
+    ...(fundingId === undefined ? {} : { funding: fundingId }),
     ...(route === undefined ? {} : { route: { ...route, minReceived: route.minReceived.toString() } }),
   })
 }

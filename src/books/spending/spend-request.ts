@@ -52,6 +52,10 @@ export interface TransferRow {
   readonly payer: 'wallet' | 'escrow'
   /** Route of a swap, which the destination executes with the money; absent: a plain payment. */
   readonly route?: SwapRoute
+  /** Present: it burns the money of the payment, by its own reservation. */
+  readonly fundingId?: string
+  /** Present: it is not sent until its money has arrived. */
+  readonly state?: 'funding'
   readonly validUntil: Date
   readonly mac: string
   readonly intentId: string | null
@@ -76,6 +80,19 @@ export interface OrderRow {
   /** Share price when the order was placed. */
   readonly referencePrice: bigint
   readonly submittedAt: Date
+}
+
+/**
+ * Money that a spend takes from another place, in smallest units.
+ * @property id of its reservation. @property units what leaves the other place. @property needed what lacks at the place of the
+ * spend; the rest is held there. @property row what its rail writes with the hold, as members of JSON text; absent: nothing.
+ */
+export interface SpendFunding {
+  readonly id: string
+  readonly place: string
+  readonly units: bigint
+  readonly needed: bigint
+  readonly row?: string
 }
 
 export interface SpendRequest {
@@ -136,6 +153,8 @@ export interface SpendRequest {
    * spend where it has less.
    */
   readonly purse?: { readonly id: string; readonly chunk: bigint; readonly isOnly?: boolean } | null
+  /** Money of another place that moves to the place of the spend first. */
+  readonly funding?: SpendFunding | null
   /**
    * Nonce that the signed request used up. The reserve's commit contains it: should the database that authenticated the
    * request fail, its successor knows the nonce of each spend that it knows.

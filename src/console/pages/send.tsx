@@ -191,10 +191,12 @@ function Sent({ sent, again }: { readonly sent: WalletsTransferResponse; readonl
             </p>
           )}
         </div>
-        <div class="stack stack--tight">
-          <span class="label">Transaction</span>
-          <Copy text={sent.transactionHash} what="the transaction hash" />
-        </div>
+        {sent.transactionHash !== null && (
+          <div class="stack stack--tight">
+            <span class="label">Transaction</span>
+            <Copy text={sent.transactionHash} what="the transaction hash" />
+          </div>
+        )}
         <div class="row row--wrap">
           <Link class="btn grow" href="/activity">
             See it in activity

@@ -43,6 +43,7 @@ export type IdPrefix =
   | 'ntf'
   | 'con'
   | 'inv'
+  | 'fnd'
 
 /** An id such as `acct_01h455vb4pex5vsknk084sn02q`. */
 export type Id<Prefix extends IdPrefix> = `${Prefix}_${string}`

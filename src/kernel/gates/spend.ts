@@ -39,6 +39,9 @@ export type SpendGate =
   | { readonly kind: 'repeated'; readonly decisionId: string }
   | { readonly kind: 'costless'; readonly answer: Record<string, unknown> }
 
+/** How often a spend is planned whose money is taken by others before it is held. */
+const MAX_PLANS = 3
+
 /**
  * Decides on a spend and holds its money. @param mustBeSigned a person's spend that one of their signers must have signed. @throws Failure `policy_denied`, `approval_required`, `insufficient_funds`,
  * `idempotency_key_reused`, `conflict`, and failures of the tool's `spend`.
@@ -47,7 +50,7 @@ export async function reserve(
   tool: Pick<Tool, 'name' | 'proof'>,
   call: Call,
   context: Context,
-  { mustBeSigned }: { mustBeSigned: boolean },
+  { mustBeSigned, plans = 1 }: { mustBeSigned: boolean; plans?: number },
 ): Promise<SpendGate> {
   if (call.spend === null) throw new Error(`${tool.name} has no spend plan`)
   const caller = requireCaller(context)
@@ -66,6 +69,9 @@ export async function reserve(
         }
   const request = await buildRequest(tool.name, { spending, idempotency, context })
   const decided = await context.reserve(foreseen === null ? request : { ...request, ...foreseen.judged })
+  // Another spend has taken the money meanwhile: it may be elsewhere.
+  if (decided.verdict === 'stale_policy' && spending.funding !== undefined && plans < MAX_PLANS)
+    return reserve(tool, call, context, { mustBeSigned, plans: plans + 1 })
   if (decided.verdict === 'deny' && caller.kind === 'key' && context.approvedBy === undefined)
     await requireUnasked(context, { tool, call, keyId: caller.key.id, decided, spending })
   if (decided.verdict === 'deny' && caller.kind === 'key')

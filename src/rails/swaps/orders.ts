@@ -13,7 +13,7 @@ import {
 import type { Hex } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { SwapOrderTable } from '../../storage/schema.ts'
-import { parseStablecoin } from '../wallets/store.ts'
+import { findTransferOfDecision, findTransferOfFunding, parseStablecoin } from '../wallets/store.ts'
 
 /** A swap as stored. @property feeMicros cost within what arrives, in millionths of a US dollar. @property route its aggregator. */
 export interface SwapOrder {
@@ -38,6 +38,8 @@ export interface SwapOrder {
   readonly createdAt: Date
   /** Present: USDC is burned on `chain` and minted on this one. */
   readonly toChain: string | null
+  /** It moves the money of a payment: its transfer and its reservation have this name. Null: it is a swap of its own. */
+  readonly fundingId: string | null
   readonly bridge: BridgeProgress
 }
 
@@ -58,7 +60,7 @@ export interface BridgeProgress {
 
 export type NewSwapOrder = Omit<
   SwapOrder,
-  'state' | 'received' | 'unsold' | 'transactionHash' | 'failure' | 'bridge'
+  'state' | 'received' | 'unsold' | 'transactionHash' | 'failure' | 'fundingId' | 'bridge'
 >
 
 /** Statuses of swaps. `bridging` is of swaps between chains; `refunded` of none yet. */
@@ -215,6 +217,16 @@ export async function insertSwap(database: Connection, swap: NewSwapOrder): Prom
 type SwapName =
   | { readonly accountId: string; readonly keyId: string | null; readonly id: string }
   | { readonly decisionId: string }
+
+/** Finds the transfer that pays the desk for a swap. */
+export function findTransferOfSwap(
+  database: Connection,
+  { decisionId, fundingId }: Pick<SwapOrder, 'decisionId' | 'fundingId'>,
+): ReturnType<typeof findTransferOfDecision> {
+  return fundingId === null
+    ? findTransferOfDecision(database, decisionId)
+    : findTransferOfFunding(database, fundingId)
+}
 
 export async function findSwap(database: Connection, name: SwapName): Promise<SwapOrder | undefined> {
   let query = database.kysely.selectFrom('swap_order').selectAll()
@@ -375,6 +387,7 @@ export function parseSwap(row: Selectable<SwapOrderTable>): SwapOrder {
     failure: row.failure,
     createdAt: row.created_at,
     toChain: row.to_chain,
+    fundingId: row.funding_id,
     bridge: {
       message: toHex(row.message),
       attestation: toHex(row.attestation),

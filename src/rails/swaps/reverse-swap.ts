@@ -9,9 +9,8 @@ import type { Stablecoin } from '../../core/money/money.ts'
 import { minimum } from '../../core/money/shares.ts'
 import type { Hex } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
-import { findTransferOfDecision } from '../wallets/store.ts'
 import { failBridge, updateBurn } from './bridge-orders.ts'
-import { findSwap, reopenSwap, type SwapOrder, updateSwap } from './orders.ts'
+import { findSwap, findTransferOfSwap, reopenSwap, type SwapOrder, updateSwap } from './orders.ts'
 import { isBridge } from './settle-bridge.ts'
 import { readArrival, type SwapDependencies } from './settle-swap.ts'
 
@@ -45,14 +44,15 @@ export async function rebookSwap(
   { decisionId, hash }: { readonly decisionId: string; readonly hash: Hex },
 ): Promise<void> {
   const { database, chain, clock } = parts
-  const transfer = await findTransferOfDecision(database, decisionId)
   const known = await findSwap(database, { decisionId })
   if (known !== undefined && isBridge(known)) {
     if (known.transactionHash !== hash)
       await updateBurn(database, known.id, { transactionHash: hash, at: clock() })
     return
   }
-  if (transfer === undefined || known?.state !== 'confirmed' || known.transactionHash === hash) return
+  if (known?.state !== 'confirmed' || known.transactionHash === hash) return
+  const transfer = await findTransferOfSwap(database, known)
+  if (transfer === undefined) return
   const arrived = await readArrival(parts, transfer, { buy: known.buy, hash })
   if (arrived === undefined) return
   const at = clock()

@@ -30,7 +30,7 @@ import {
   tokenAddress,
 } from '../../providers/chain/port.ts'
 import type { Connection, Database } from '../../storage/database.ts'
-import { findTransferOfDecision, lowerCase, type Transfer, toOperation } from '../wallets/store.ts'
+import { lowerCase, type Transfer, toOperation } from '../wallets/store.ts'
 import {
   beginBridge,
   claimMint,
@@ -42,7 +42,8 @@ import {
   reopenBridge,
   unclaimMint,
 } from './bridge-orders.ts'
-import { findSwap, type SwapOrder } from './orders.ts'
+import { holdForPayment } from './fundings.ts'
+import { findSwap, findTransferOfSwap, type SwapOrder } from './orders.ts'
 
 /** @property attester null: none is configured any more; what is on its way waits. */
 export interface BridgeDependencies {
@@ -91,7 +92,7 @@ export async function advanceBridge(parts: BridgeDependencies, swap: BridgeOrder
   const { database, clock } = parts
   const { decisionId } = swap
   await postponeBridge(database, swap, clock())
-  const transfer = await findTransferOfDecision(database, decisionId)
+  const transfer = await findTransferOfSwap(database, swap)
   if (transfer === undefined) throw new Error(`the transfer of the swap ${swap.id} cannot be read`)
   const attested = swap.bridge.message === null ? await fetchAttestation(parts, swap, transfer) : swap
   if (attested.bridge.nonce !== null) await mintOrFind(parts, attested, transfer)
@@ -238,8 +239,19 @@ async function bookMint(parts: BridgeDependencies, swap: BridgeOrder, mint: Mint
     if (ended === undefined) return
     const source = held(accountId, bridgePlace(toChain))
     // What a replaced mint brought and was spent is in the books already.
+    const brought = received - ended.bridge.lacking
+    const kept =
+      ended.fundingId === null
+        ? 0n
+        : await holdForPayment(connection, {
+            fundingId: ended.fundingId,
+            swapId: id,
+            source,
+            units: brought,
+            at,
+          })
     const postings = [
-      { destination: available(accountId, toChain), units: received - ended.bridge.lacking },
+      { destination: available(accountId, toChain), units: brought - kept },
       { destination: external(toChain), units: fee },
     ].flatMap(({ destination, units }): Posting[] =>
       units > 0n ? [{ source, destination, money: { asset: buy, units } }] : [],

@@ -9,8 +9,8 @@ import type { Log } from '../../core/base/log.ts'
 import type { Stablecoin } from '../../core/money/money.ts'
 import { type Chain, type Hex, tokenAddress } from '../../providers/chain/port.ts'
 import type { Connection, Database } from '../../storage/database.ts'
-import { findTransferOfDecision, type Transfer, toOperation } from '../wallets/store.ts'
-import { endSwap, findSwap, type SwapOrder } from './orders.ts'
+import { type Transfer, toOperation } from '../wallets/store.ts'
+import { endSwap, findSwap, findTransferOfSwap, type SwapOrder } from './orders.ts'
 import { advanceBridge, type BridgeDependencies, bookBurn, isBridge } from './settle-bridge.ts'
 
 export interface SwapDependencies {
@@ -31,7 +31,7 @@ export async function settleSwap(parts: AnySwapDependencies, swap: SwapOrder): P
   const { database, clock, log } = parts
   const { decisionId, id } = swap
   if (swap.state === 'bridging') return isBridge(swap) ? advanceBridge(parts, swap) : swap
-  const transfer = await findTransferOfDecision(database, decisionId)
+  const transfer = await findTransferOfSwap(database, swap)
   if (transfer === undefined) {
     // The transfer is written while the money is held. Where it is not any more, none will be.
     if (await isReleased(database, decisionId))

@@ -24,7 +24,13 @@ import type { TransferTable } from '../../storage/schema.ts'
 import { authorization, walletOwner } from './signing/wallet-owner.ts'
 import { parseRoute } from './transfers/swap-route.ts'
 
-export type TransferState = 'reserved' | 'submitted' | 'settlement_pending' | 'confirmed' | 'failed'
+export type TransferState =
+  | 'funding'
+  | 'reserved'
+  | 'submitted'
+  | 'settlement_pending'
+  | 'confirmed'
+  | 'failed'
 
 /** Kind of signer as shown to callers; `sandbox` is the sandbox's own key. */
 export type Signer = 'sandbox' | 'passkey' | 'eoa' | 'agent'
@@ -39,6 +45,8 @@ export interface Transfer {
   readonly signer: Signer
   readonly validUntil: Date
   readonly decisionId: string
+  /** Present: it burns what another transfer of the decision waits for, and has a reservation of this name. */
+  readonly fundingId?: string
   readonly token: Stablecoin
   readonly units: bigint
   /** Lower case. */
@@ -379,7 +387,21 @@ export async function findTransferOfDecision(
   database: Connection,
   decisionId: string,
 ): Promise<(Transfer & { failure: string | null; failureCode: TransferFailureCode | null }) | undefined> {
-  const row = await transferAndWallet(database).where('decision_id', '=', decisionId).executeTakeFirst()
+  const row = await transferAndWallet(database)
+    .where('decision_id', '=', decisionId)
+    .where('funding_id', 'is', null)
+    .executeTakeFirst()
+  return row === undefined
+    ? undefined
+    : { ...parseTransfer(row), failure: row.failure, failureCode: row.failure_code }
+}
+
+/** Finds the transfer that burns what a payment waits for. */
+export async function findTransferOfFunding(
+  database: Connection,
+  fundingId: string,
+): Promise<(Transfer & { failure: string | null; failureCode: TransferFailureCode | null }) | undefined> {
+  const row = await transferAndWallet(database).where('funding_id', '=', fundingId).executeTakeFirst()
   return row === undefined
     ? undefined
     : { ...parseTransfer(row), failure: row.failure, failureCode: row.failure_code }
@@ -392,6 +414,7 @@ function parseTransfer(row: Selectable<TransferTable> & WalletColumns): Transfer
     wallet: row.payer === 'escrow' ? buildEscrow(row.account_id) : parseWallet(row.account_id, row),
     authorization: authorization.parse(row.authorized),
     ...(route === null ? {} : { route }),
+    ...(row.funding_id === null ? {} : { fundingId: row.funding_id }),
     signer: row.signer,
     validUntil: row.valid_until,
     decisionId: row.decision_id,

@@ -132,12 +132,12 @@ const statement: Statement = {
         s.sell, s.units - s.unsold, null, d.facts, s.buy, s.transaction_hash, s.key_id, s.decision_id, 'swap', s.id, null,
         s.created_at, 'wallet'
       from swap_order s join decision d on d.id = s.decision_id
-      where s.account_id = $1
+      where s.account_id = $1 and s.funding_id is null
       union all
       select s.id || '.in', 'swap', 'in', 'completed', s.buy, s.received, null, null, s.sell, coalesce(s.mint_hash, s.transaction_hash), s.key_id,
         s.decision_id, 'swap', s.id, null, s.created_at, 'wallet'
       from swap_order s
-      where s.account_id = $1 and s.state = 'confirmed'
+      where s.account_id = $1 and s.state = 'confirmed' and s.funding_id is null
       union all
       select p.id, 'payout', 'out',
         case p.status when 'paid' then 'completed' when 'returned' then 'reversed' when 'failed' then 'failed' else 'on_its_way' end,

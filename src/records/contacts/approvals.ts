@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import { type approvalView, viewApproval } from '../../books/approvals/approval-view.ts'
 import { type Approval, listAgreements } from '../../books/approvals/approvals.ts'
+import { findFundings } from '../../books/spending/funding-view.ts'
 import { namePayees, readInputPayee } from './names.ts'
 import { isStill, namedPayee } from './payee.ts'
 import { type Keeping, listContacts } from './store.ts'
@@ -17,9 +18,17 @@ export async function viewApprovals(
     keeping.database,
     approvals.map(({ id }) => id),
   )
+  const fundings = await findFundings(
+    keeping.database,
+    approvals.flatMap(({ status, decisionId }) =>
+      status === 'pending' && decisionId !== null ? [decisionId] : [],
+    ),
+  )
   const views = approvals.map((approval) => {
     const agreements = found.get(approval.id) ?? []
-    return { approval, view: viewApproval(approval, { agreements, isForPerson }) }
+    const funding = approval.decisionId === null ? undefined : fundings.get(approval.decisionId)
+    const view = viewApproval(approval, { agreements, isForPerson })
+    return { approval, view: funding === undefined ? view : { ...view, funding } }
   })
   const isAny = views.some(({ view }) => readInputPayee(view.input) !== null)
   const contacts = isAny ? await listContacts(keeping, accountId) : []

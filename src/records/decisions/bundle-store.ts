@@ -105,7 +105,7 @@ const spends: Statement = {
     from reservation r join decision d on d.id = r.decision_id
     left join lateral (
       select t.id as object, t.chain, t.transaction_hash as transaction, t.destination as payee
-      from transfer t where t.decision_id = r.decision_id and t.state = 'confirmed'
+      from transfer t where t.decision_id = r.decision_id and t.funding_id is null and t.state = 'confirmed'
       union all
       select p.id, p.chain, p.transaction_hash, p.pay_to from purchase p where p.decision_id = r.decision_id and p.state = 'settled'
       union all

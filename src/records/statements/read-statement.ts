@@ -206,14 +206,15 @@ const query: Query = {
       select 'channel', c.id, null, c.origin, null, null, null from channel c where c.account_id = $1 and c.id = net.reference
       union all
       select 'swap', s.id, s.decision_id, case net.asset when s.sell then s.buy else s.sell end, null, s.transaction_hash, null
-      from swap_order s where s.account_id = $1 and (s.decision_id = net.reference or s.id = net.reference)
+      from swap_order s where s.account_id = $1
+        and (s.funding_id = net.reference or s.funding_id is null and s.decision_id = net.reference or s.id = net.reference)
       union all
       select 'transfer', t.id, t.decision_id, t.destination, null, t.transaction_hash, null
-      from transfer t where t.account_id = $1 and (t.decision_id = net.reference or t.id = net.reference)
+      from transfer t where t.account_id = $1 and (t.funding_id is null and t.decision_id = net.reference or t.id = net.reference)
       union all
       select 'transfer', t.id, null, w.address, null, t.transaction_hash, null
       from transfer t left join wallet w on w.account_id = t.account_id
-      where t.account_id <> $1 and net.units > 0 and (t.decision_id = net.reference or t.id = net.reference)
+      where t.account_id <> $1 and net.units > 0 and (t.funding_id is null and t.decision_id = net.reference or t.id = net.reference)
       limit 1
     ) o on true
     left join decision d on d.account_id = $1 and d.id = coalesce(o.decision_id, net.reference)

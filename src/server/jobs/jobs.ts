@@ -31,6 +31,7 @@ import { repayMints } from './repay-mints.ts'
 import { runSchedules } from './run-schedules.ts'
 import { createSendMessages } from './send-messages.ts'
 import { settleCards } from './settle-cards.ts'
+import { settleFundings } from './settle-fundings.ts'
 import { settleOrders } from './settle-orders.ts'
 import { settlePayments } from './settle-payments.ts'
 import { settlePayouts } from './settle-payouts.ts'
@@ -79,6 +80,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'warn-budgets', everyMs: 5_000, round: warnBudgets },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
   { name: 'settle-swaps', everyMs: 1_000, round: settleSwaps, isOnEachChain: true },
+  { name: 'settle-fundings', everyMs: 1_000, round: settleFundings },
   { name: 'settle-payments', everyMs: 1_000, round: settlePayments, isOnEachChain: true },
   { name: 'collect-channels', everyMs: 15_000, round: collectChannels, isOnEachChain: true },
   { name: 'settle-relays', everyMs: 1_000, round: settleRelays, isOnEachChain: true },

@@ -126,7 +126,8 @@ async function repeatTransfer(
     await database.transaction(async (connection) => {
       const isPromised = await reopenSettlement(connection, { decisionId: transfer.decisionId, at })
       await reverseTransfer({ database: connection, chain }, transfer, { isPromised, at })
-      await reverseSwap({ database: connection, chain }, { decisionId: transfer.decisionId, at })
+      if (transfer.route !== undefined)
+        await reverseSwap({ database: connection, chain }, { decisionId: transfer.decisionId, at })
     })
   } catch (error) {
     if (error instanceof PurseBusy) return false

@@ -27,13 +27,13 @@ export async function finishTransfer(
   transfer: Transfer,
   outcome: TransferOutcome,
 ): Promise<void> {
-  const { id, decisionId, destination, wallet } = transfer
+  const { id, decisionId, fundingId, destination, wallet } = transfer
   const isConfirmed = outcome.state === 'confirmed'
   const { verdict } = await database.gather<{ verdict: SettleVerdict | ReleaseVerdict }>(
     statement,
     {
       transfer: id,
-      decision: decisionId,
+      decision: fundingId ?? decisionId,
       chain: chain.name,
       destination,
       is_confirmed: isConfirmed,

@@ -75,6 +75,10 @@ export interface TransferOrder {
   readonly destination: Address
   /** Route of a swap, which the destination executes; absent: a plain payment. */
   readonly route?: SwapRoute
+  /** Present: it burns the money of a payment, by its own reservation. */
+  readonly fundingId?: string
+  /** How long it may wait for its money, in milliseconds; absent: its money is held. */
+  readonly waitMs?: number
   readonly at: Date
 }
 
@@ -91,21 +95,37 @@ export interface SentTransfer {
  */
 export function planTransfer(
   { chain, newId, clock, settings }: Pick<TransferDependencies, 'chain' | 'newId' | 'clock' | 'settings'>,
-  { accountId, authorizedBy, payer, token, units, destination, route, at }: Omit<TransferOrder, 'decisionId'>,
+  {
+    accountId,
+    authorizedBy,
+    payer,
+    token,
+    units,
+    destination,
+    route,
+    fundingId,
+    waitMs,
+    at,
+  }: Omit<TransferOrder, 'decisionId'>,
 ): (decisionId: string) => TransferRow {
   const { authorization, signer, intent } = authorizedBy
   const id = intent?.transferId ?? newId('tx', at)
   const lifetimeMs = VALID_MS[chain.isGasFree ? 'development' : 'public']
-  const validUntil = intent?.validUntil ?? new Date(at.getTime() + lifetimeMs)
+  const validUntil = intent?.validUntil ?? new Date(at.getTime() + (waitMs ?? 0) + lifetimeMs)
   return (decisionId) => {
     const to = lowerCase(destination)
     const content = {
       ...{ id, token, units, destination: to, chain: chain.name, authorization, validUntil },
       ...(route === undefined ? {} : { route }),
+      ...(fundingId === undefined ? {} : { fundingId }),
     }
     const wallet = { accountId, ...(payer === 'escrow' && { isEscrow: true as const }) }
     const mac = transferMac(settings.dataKey, { ...content, decisionId, wallet })
-    return { ...content, payer: payer ?? 'wallet', signer, mac, intentId: intent?.id ?? null, at: clock() }
+    return {
+      ...content,
+      ...(waitMs === undefined ? {} : { state: 'funding' as const }),
+      ...{ payer: payer ?? 'wallet', signer, mac, intentId: intent?.id ?? null, at: clock() },
+    }
   }
 }
 

@@ -11,14 +11,21 @@ import type { Address } from '../../../providers/chain/port.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { lowerCase, parseStablecoin, toAddress } from '../store.ts'
 
-export const transferStates = ['reserved', 'submitted', 'settlement_pending', 'confirmed', 'failed'] as const
+export const transferStates = [
+  'funding',
+  'reserved',
+  'submitted',
+  'settlement_pending',
+  'confirmed',
+  'failed',
+] as const
 
 export const transferView = z.strictObject({
   transferId: z.string().describe('`tx_…`'),
   state: z
     .enum(transferStates)
     .describe(
-      '`reserved`, `submitted` and `settlement_pending` are open; `confirmed` and `failed` are final.',
+      '`funding`: its money is on its way from another chain; `reserved`, `submitted` and `settlement_pending` are open; `confirmed` and `failed` are final.',
     ),
   token: z.enum(stablecoins).describe('Stablecoin by symbol.'),
   amount: z.string().describe('Amount as a decimal string of the token.'),
@@ -85,6 +92,7 @@ export async function listTransfers(
       database.kysely
         .selectFrom('transfer')
         .select([...relayColumns, sql<TransferView['authorization']>`signer`.as('signer'), 'account_id'])
+        .where('funding_id', 'is', null)
         .where(({ not, exists, selectFrom }) =>
           not(
             exists(

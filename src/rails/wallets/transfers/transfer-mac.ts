@@ -12,19 +12,41 @@ import { routeJson } from './swap-route.ts'
 /** Members covered by the code: everything that determines where money goes and who signed for it. */
 type Covered = Pick<
   Transfer,
-  'id' | 'decisionId' | 'token' | 'units' | 'destination' | 'chain' | 'authorization' | 'validUntil' | 'route'
+  | 'id'
+  | 'decisionId'
+  | 'fundingId'
+  | 'token'
+  | 'units'
+  | 'destination'
+  | 'chain'
+  | 'authorization'
+  | 'validUntil'
+  | 'route'
 > & { readonly wallet: Pick<Transfer['wallet'], 'accountId' | 'isEscrow'> }
 
 /** Authentication code of a transfer: HMAC-SHA-256, hex. */
 export function transferMac(
   dataKey: Uint8Array,
-  { id, wallet, decisionId, token, units, destination, chain, authorization, validUntil, route }: Covered,
+  {
+    id,
+    wallet,
+    decisionId,
+    fundingId,
+    token,
+    units,
+    destination,
+    chain,
+    authorization,
+    validUntil,
+    route,
+  }: Covered,
 ): string {
   const content = {
     id,
     accountId: wallet.accountId,
     ...(wallet.isEscrow && { payer: 'escrow' }),
     decisionId,
+    ...(fundingId === undefined ? {} : { fundingId }),
     token,
     units: units.toString(),
     destination,

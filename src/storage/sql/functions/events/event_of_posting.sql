@@ -16,7 +16,7 @@ begin
   end if;
   v_place := case when v_is_reversed then new.source else new.destination end;
   if l.kind <> 'deposit' then
-    select t.id into v_transfer from transfer t where t.decision_id = l.reference or v_is_reversed and t.id = l.reference;
+    select t.id into v_transfer from transfer t where t.decision_id = l.reference and t.funding_id is null or v_is_reversed and t.id = l.reference;
   end if;
   insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
   values (split_part(v_place, ':', 1), null, case when v_is_reversed then 'deposit.reversed' else 'deposit.credited' end, 'deposit',

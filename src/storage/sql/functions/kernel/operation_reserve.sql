@@ -6,6 +6,7 @@
 --   transfer: the row of the transfer to be sent, see transfer_insert
 --   order: the row of the order to be placed, see order_insert
 --   purchase: the row of the purchase to be paid, see purchase_insert, with its sealed authorization in base64 as credential
+--   and, beside a transfer, in its funding: what moves its money first, see funding_begin; written is then the wallet of the burn
 -- A request that cannot be read fails all of them. A process that ends now leaves rows that a job sends or gives up, as it does after
 -- any other crash.
 --
@@ -23,7 +24,7 @@ begin
   select array_agg(r.request) into v_allowed
   from rows from (jsonb_array_elements(p_requests), unnest(v_outcomes)) as r (
     request, verdict, replayed, decision_id, violations, available_units, is_new, source, held, units, screening)
-  where r.is_new and r.verdict = 'allow' and r.request ?| array['transfer', 'order', 'purchase'];
+  where r.is_new and r.verdict = 'allow' and r.request ?| array['transfer', 'order', 'purchase', 'funding'];
 
   if v_allowed is not null then
     select jsonb_object_agg(w.decision_id, w.written) into v_written
@@ -44,6 +45,11 @@ begin
       select jsonb_object_agg(a->>'decision',
         to_jsonb(purchase_insert(a->'purchase', decode(a->'purchase'->>'credential', 'base64'))))
       from unnest(v_allowed) a where a ? 'purchase'), '{}');
+    -- Its burn is sent first.
+    v_written := v_written || coalesce((
+      select jsonb_object_agg(a->>'decision',
+        funding_begin(a->>'account', a->>'decision', a->>'key', a->'funding'))
+      from unnest(v_allowed) a where a->'funding' ? 'burn'), '{}');
   end if;
 
   return query

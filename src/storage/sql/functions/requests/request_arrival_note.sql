@@ -18,7 +18,7 @@ begin
   insert into request_arrival (entry_id, account_id, asset, units, place, transaction_hash, at)
   values (
     coalesce(
-      (select t.id from transfer t where l.kind = 'settle' and t.decision_id = l.reference),
+      (select t.id from transfer t where l.kind = 'settle' and t.decision_id = l.reference and t.funding_id is null),
       (select r.id from relay r where l.kind = 'settle' and r.decision_id = l.reference),
       (select d.id from deposit d where d.id = l.reference),
       new.transaction_id || '.' || new.ordinal),

@@ -7,7 +7,8 @@
 --   approval_required: nothing held; the owner is asked
 --   deny: violations lists every failed rule, and below other keys whose it is
 --   insufficient_funds: available_units is what there is; zero while the account owes a debt
---   account_locked, stale_policy (the key has changed, or its channel has not the price any more: read it again): nothing is recorded
+--   account_locked, stale_policy (the key has changed, its channel has not the price any more, or the places of a funding have not the
+--     money any more: read it again): nothing is recorded
 --   repeated, fingerprint_mismatch, or an earlier verdict with replayed = true: see spend_replay
 -- Locks: the idempotency pair; the account; then balances, source before held ("…:available" before "…:held").
 --   Rows of idempotency are protected by the pair, rows of budget_usage, payee, outflow_slot, aml_review and approved rows of
@@ -232,9 +233,17 @@ begin
   elsif q.asset not like 'equity:%' and exists (select from debt d where d.account_id = q.account and d.owed > 0) then
     o.available_units := 0;
     o.verdict := 'insufficient_funds';
+  elsif q.needs_approval and q.funding is not null then
+    o.verdict := 'approval_required';
   elsif q.needs_approval then
     select coalesce(max(b.units), 0) into o.available_units from balance b where b.account = o.source and b.asset = q.asset;
     o.verdict := case when o.available_units < o.units then 'insufficient_funds' else 'approval_required' end;
+  elsif q.funding is not null then
+    -- What is there is held; what lacks is taken from another place.
+    o.units := q.units - (q.funding->>'needed')::bigint;
+    select c.account into v_account
+    from balance_change(array[o.source, q.funding->>'source'], array[q.asset, q.asset], array[-o.units, -(q.funding->>'units')::bigint]) c;
+    o.verdict := case when v_account is null then 'allow' else 'stale_funding' end;
   else
     select c.account, c.available_units into v_account, o.available_units
     from balance_change(array[o.source], array[q.asset], array[-o.units]) c;
@@ -262,6 +271,13 @@ begin
   end if;
   if o.verdict <> 'insufficient_funds' then
     o.available_units := null;
+  end if;
+  if o.verdict = 'stale_funding' then
+    delete from idempotency i where i.principal = q.principal and i.key = q.idempotency_key;
+    o.verdict := 'stale_policy';
+    o.decision_id := null;
+    o.violations := '[]';
+    return;
   end if;
   o.is_new := true;
 end $$;

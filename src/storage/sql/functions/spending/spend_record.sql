@@ -24,7 +24,7 @@ begin
     select * from rows from (unnest(p_requests), unnest(p_outcomes)) as s (
       decision, account, key, policy_version, policy_hash, operation, facts, asked, asset, wanted, usd_micros, daily_max, daily_count, budgets,
       counterparty, cooldown_seconds, needs_approval, is_approved, asked_source, asked_held, principal, idempotency_key, fingerprint, at,
-      windows, mac, subject, released, approval, nonce, nonce_expires_at, purse, path, repeat,
+      windows, mac, subject, released, approval, nonce, nonce_expires_at, purse, path, repeat, funding,
       verdict, replayed, decision_id, violations, available_units, is_new, source, held, units, screening)
     where s.is_new
   ), reserved as (
@@ -42,7 +42,7 @@ begin
   select array_agg(s.decision || ':hold'), array_agg(1), array_agg('hold'::text), array_agg(s.decision), array_agg(s.at),
     array_agg(s.source), array_agg(s.held), array_agg(s.asset), array_agg(s.units)
   into v_ids, v_ordinals, v_kinds, v_decisions, v_ats, v_sources, v_helds, v_assets, v_units
-  from spend s where s.verdict = 'allow' and s.source is not null;
+  from spend s where s.verdict = 'allow' and s.source is not null and s.units > 0;
   if v_ids is not null then
     perform balance_change(v_helds, v_assets, v_units);
     perform ledger_record(v_ids, v_ordinals, v_kinds, v_decisions, v_ats, v_sources, v_helds, v_assets, v_units);
@@ -52,6 +52,14 @@ begin
     q := p_requests[v_place];
     o := p_outcomes[v_place];
     continue when not o.is_new;
+    if o.verdict = 'allow' and q.funding is not null then
+      insert into reservation (decision_id, account_id, day, usd_micros, source, held, asset, units, reserved_at)
+      values (q.funding->>'id', q.account, (q.at at time zone 'UTC')::date, 0, q.funding->>'source', q.funding->>'held', q.asset,
+        (q.funding->>'units')::bigint, q.at);
+      perform balance_change(array[q.funding->>'held'], array[q.asset], array[(q.funding->>'units')::bigint]);
+      perform ledger_record(array[q.funding->>'id' || ':hold'], array[1], array['hold'], array[q.funding->>'id'], array[q.at],
+        array[q.funding->>'source'], array[q.funding->>'held'], array[q.asset], array[(q.funding->>'units')::bigint]);
+    end if;
     if o.verdict = 'allow' and q.approval is not null then
       update approval a set used_by = q.decision where a.id = q.approval and a.status = 'approved';
     elsif o.verdict = 'deny' and o.violations @> '[{"rule":"repeat_limit"}]' then

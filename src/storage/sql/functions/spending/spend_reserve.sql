@@ -32,7 +32,7 @@ begin
       select distinct p.account, r.asset
       from unnest(p_requests) r
       cross join lateral (values (r.source, r.source), (r.held, r.source), (r.purse->>'source', r.purse->>'source'),
-        (r.purse->>'held', r.purse->>'source')) as p (account, filled_from)
+        (r.purse->>'held', r.purse->>'source'), (r.funding->>'source', r.funding->>'source'), (r.funding->>'held', r.funding->>'source')) as p (account, filled_from)
       where exists (select from balance b where b.account = p.filled_from and b.asset = r.asset)
     ) p;
   end if;
@@ -41,7 +41,7 @@ begin
     q := p_requests[v_place];
     v_pair := q.principal || ' ' || q.idempotency_key;
     if v_place > v_from and (v_is_alone or v_pair = any (v_pairs)
-      or q.approval is not null or q.released is not null or q.purse is not null)
+      or q.approval is not null or q.released is not null or q.purse is not null or q.funding is not null)
     then
       perform spend_record(p_requests[v_from:v_place - 1], v_outcomes[v_from:]);
       v_from := v_place;
@@ -49,7 +49,7 @@ begin
     end if;
     v_outcomes := v_outcomes || spend_decide(q);
     v_pairs := v_pairs || v_pair;
-    v_is_alone := q.approval is not null or q.released is not null or q.purse is not null;
+    v_is_alone := q.approval is not null or q.released is not null or q.purse is not null or q.funding is not null;
   end loop;
   perform spend_record(p_requests[v_from:], v_outcomes[v_from:]);
   return v_outcomes;

@@ -47,8 +47,9 @@ begin
     where key_id = any (key_path(r.key_id)) and day = r.day;
   end if;
 
-  -- Money that is not ours was never held, and money that was held before its reservation stays held.
-  if r.source is null or v_destination = r.held then
+  -- Money that is not ours was never held, and money that was held before its reservation stays held. Of a payment whose money is on its
+  -- way, nothing may be held yet.
+  if r.source is null or v_destination = r.held or v_units = 0 then
     return;
   end if;
 

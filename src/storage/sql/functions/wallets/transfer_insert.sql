@@ -21,13 +21,13 @@ begin
   end loop;
   return query
   insert into transfer as w
-    (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until, mac, payer, route)
-  select t.id, a.account, a.decision, t.token, t.units, t.destination, t.chain, 'reserved', t.at, t.at, t.authorized, t.signer,
-    t.valid_until, t.mac, coalesce(t.payer, 'wallet'), t.route
+    (id, account_id, decision_id, token, units, destination, chain, state, created_at, updated_at, authorized, signer, valid_until, mac, payer, route, funding_id)
+  select t.id, a.account, a.decision, t.token, t.units, t.destination, t.chain, coalesce(t.state, 'reserved'), t.at, t.at, t.authorized, t.signer,
+    t.valid_until, t.mac, coalesce(t.payer, 'wallet'), t.route, t.funding
   from unnest(p_accounts, p_decisions, p_transfers) with ordinality as a (account, decision, transfer, place)
   cross join lateral jsonb_to_record(a.transfer) as t (
     id text, token text, units bigint, destination text, chain text, at timestamptz, authorized jsonb, signer text,
-    valid_until timestamptz, mac text, payer text, route jsonb)
+    valid_until timestamptz, mac text, payer text, route jsonb, state text, funding text)
   where a.place <> all (v_unusable)
   on conflict do nothing
   returning w.decision_id, (select jsonb_build_object('origin', p.origin, 'owner', p.owner, 'card_cover', p.card_cover::text)
