@@ -369,5 +369,7 @@ describe.each([
       },
       240_000,
     )
+
+    it('leaves books that a stranger recomputes', () => world.expectRecomputed(), 60_000)
   })
 })

@@ -11,6 +11,7 @@ import { ownContracts } from '../../src/chain/rpc/networks.ts'
 import { chainFacts } from '../../src/core/money/chains.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { expectRecomputed } from '../records/decisions/verify-bundle.ts'
 import { type ChainProxy, type Step, startChainProxy } from './chain-proxy.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
@@ -46,6 +47,8 @@ export interface TwoChains {
   readBooked(credential: string, name: ChainName): Promise<Balance>
   /** Books are what both chains show. */
   expectEqual(credential: string, holder: Address): Promise<void>
+  /** The books, exported and recomputed. */
+  expectRecomputed(): Promise<void>
   /** Kills the gateway at a step of the nth transaction of a chain. @returns once it is dead. */
   killAt(name: ChainName, step: Step, nth: number): Promise<void>
   kill(): Promise<void>
@@ -113,6 +116,13 @@ export async function startTwoChains(isPostgres: boolean): Promise<TwoChains> {
       const answer = z.looseObject({ result: z.unknown() }).parse(await response.json())
       expect(answer).not.toHaveProperty('error')
       return answer.result
+    },
+    expectRecomputed: async () => {
+      // The newest decisions are sealed within seconds, and nobody else has the embedded database open.
+      await new Promise((resolve) => setTimeout(resolve, 3_000))
+      await gateway.stop()
+      await expectRecomputed(database === null ? { DATA_DIR: directory } : { DATABASE_URL: database.url })
+      gateway = await startGateway(env)
     },
     expectEqual: async (credential, holder) => {
       for (const name of chainNames) {

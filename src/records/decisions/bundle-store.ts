@@ -185,8 +185,11 @@ export interface PostingRow {
 
 const postings: Statement = {
   name: 'bundle_postings',
-  text: `select t.id as transaction, p.ordinal, t.kind, t.reference, t.at, p.source, p.destination, p.asset, p.units
+  // What a bridge brings for a payment that waits for it is held for that payment.
+  text: `select t.id as transaction, p.ordinal, t.kind, coalesce(f.decision_id, t.reference) as reference, t.at, p.source, p.destination,
+      p.asset, p.units
     from ledger_transaction t join posting p on p.transaction_id = t.id
+    left join funding f on t.kind = 'bridge' and f.id = substr(t.id, 6) and t.id like 'fund:%'
     where (p.transaction_id, p.ordinal) > ($1, $2::int) and t.at < $3 order by p.transaction_id, p.ordinal limit $4`,
 }
 
