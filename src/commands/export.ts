@@ -5,7 +5,6 @@ import { systemClock } from '../core/base/clock.ts'
 import { deriveSigningKey } from '../records/decisions/signing-key.ts'
 import { writeBundle } from '../records/decisions/write-bundle.ts'
 import { period } from '../records/statements/period.ts'
-import { createBusinessCalendar } from '../storage/business-calendar.ts'
 import { findIssuer, onAuditDatabase, readDataKey } from './audit-database.ts'
 
 const usage = 'Usage: bursar export --month MONTH --out DIRECTORY'
@@ -25,12 +24,10 @@ export async function exportBooks(
       const dataKey = await readDataKey(database, config)
       if (dataKey === null) throw new Error('DATA_KEY is not set: without it nobody can sign the bundle.')
       const key = await deriveSigningKey(dataKey)
-      // Decisions have the calendar's time, which a sandbox may have set ahead.
-      const now = (await createBusinessCalendar(database)).onCalendar(systemClock())
       await makeDirectory(out)
       try {
         const report = await writeBundle(database, out, {
-          ...{ issuer: await findIssuer(database, config), key, period: span, now },
+          ...{ issuer: await findIssuer(database, config), key, period: span, now: systemClock() },
           progress: showProgress,
         })
         if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')

@@ -29,6 +29,16 @@ export function withIds({ from, to }: Span): IdSpan {
   }
 }
 
+const calendar: Statement = {
+  name: 'bundle_calendar',
+  text: 'select coalesce(max(ahead_ms), 0)::bigint as ahead_ms from business_clock',
+}
+
+/** How far the calendar is ahead of the clock: a sandbox's may be set so. */
+export async function readAheadMs(database: Connection): Promise<number> {
+  return Number((await callForRow<{ ahead_ms: bigint }>(database, calendar, [])).ahead_ms)
+}
+
 const unsealed: Statement = {
   name: 'bundle_first_unsealed',
   text: `select min(d.at) as at from decision d where d.id >= $1 and d.id < $2 and d.at >= $3 and d.at < $4

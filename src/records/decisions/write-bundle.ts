@@ -15,6 +15,7 @@ import {
   type IdSpan,
   policyPages,
   postingPages,
+  readAheadMs,
   readFirstUnsealed,
   readSequences,
   type Span,
@@ -62,7 +63,8 @@ export function writeBundle(
 ): Promise<BundleReport> {
   return database.transaction(async (snapshot) => {
     await sql`set transaction isolation level repeatable read`.execute(snapshot.kysely)
-    const span = await cutSpan(snapshot, period, now)
+    // Decisions have the calendar's time.
+    const span = await cutSpan(snapshot, period, new Date(now.getTime() + (await readAheadMs(snapshot))))
     const ends = await readSequences(snapshot, span)
     const files: Record<string, { lines: number; sha256: string }> = {}
     for (const { name, lines } of listParts(snapshot, span, ends))

@@ -114,6 +114,7 @@ describe('the configuration', () => {
       alpaca: null,
       cctpUrl: null,
       swapAggregators: null,
+      webBotAuth: true,
       bazaarUrls: [],
       rates: {},
       sanctionsList: null,

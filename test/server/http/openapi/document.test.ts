@@ -203,10 +203,10 @@ describe('the OpenAPI document', () => {
     expect(waiting).toContain('auth.recovery.complete')
   })
 
-  it('has at most 507 KB, and 84.5 KB compressed', () => {
+  it('has at most 508 KB, and 85 KB compressed', () => {
     const text = JSON.stringify(describeTools().written)
-    expect(text.length).toBeLessThan(507_000)
-    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(84_500)
+    expect(text.length).toBeLessThan(508_000)
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThan(85_000)
   })
 
   it('describes each operation beyond its summary', () => {
