@@ -172,8 +172,12 @@ overBothEnginesOnNodes('purchases through an escrow', (world) => {
     await costing(0n, async () => {
       const opened = await open(await buy('silent/h?capture=30'))
       const { ended, tried } = await untilEnded(opened)
-      expect(tried).toEqual(['void waiting', 'reclaim waiting', 'reclaim done'])
-      expect(ended).toMatchObject({ status: 'recovered', recovered: '0.005', route: 'reclaim' })
+      // Another job may have taken the money before the recourse looks again, which then names what it had begun.
+      expect([
+        ['void waiting', 'reclaim waiting', 'reclaim done'],
+        ['void waiting', 'void done'],
+      ]).toContainEqual(tried)
+      expect(ended).toMatchObject({ status: 'recovered', recovered: '0.005' })
     })
     await costing(0n, async () => {
       const { tried } = await untilEnded(await open(await buy('silent/refuse-i?capture=30')))
