@@ -21,16 +21,24 @@ export function findReclaimableAt({ offer }: Pick<Purchase, 'offer'>): Date {
   return findCaptureEnd(toJson(offer))
 }
 
+/** Whether its seller can capture no more of a purchase: by the clock, or by the chain, whose blocks may be ahead of it. */
+export async function isReclaimable(
+  { chain, clock }: Pick<PayingParts, 'chain' | 'clock'>,
+  purchase: Pick<Purchase, 'offer'>,
+): Promise<boolean> {
+  const endsAt = findReclaimableAt(purchase)
+  return clock() >= endsAt || (await chain.latestBlockAt()) >= endsAt
+}
+
 /**
  * Takes what is left in escrow of a purchase, once its seller can capture no more, and books what the chain shows then. Safe to repeat, also
  * at once: the address sends a transaction of each number once, and the escrow gives the money once. @returns false if it is too early.
  * @throws when the chain does not confirm it.
  */
 export async function reclaimEscrow(parts: PayingParts, purchase: Purchase): Promise<boolean> {
-  const { chain, clock, settings } = parts
+  const { chain, settings } = parts
   if (purchase.scheme !== 'auth-capture' || purchase.state !== 'signed') return false
-  const endsAt = findReclaimableAt(purchase)
-  if (clock() < endsAt && (await chain.latestBlockAt()) < endsAt) return false
+  if (!(await isReclaimable(parts, purchase))) return false
   const hash = hashEscrow(purchase)
   const call = encodeReclaim(escrowPayment(purchase))
   const account = purseKey(settings.dataKey, purchase.purse_id)

@@ -4,7 +4,7 @@
  */
 import { bookOutcome } from '../../rails/buying/pay-purchase.ts'
 import { findRefundUrl } from '../../rails/buying/request-refund.ts'
-import { findReclaimableAt, reclaimEscrow } from '../../rails/buying/return-escrow.ts'
+import { findReclaimableAt, isReclaimable, reclaimEscrow } from '../../rails/buying/return-escrow.ts'
 import { chargedUnits, findPurchase, type Purchase } from '../../rails/buying/store.ts'
 import { MAX_REQUESTS, type PurchaseRecourseParts, sendRefundRequest } from './ask-seller.ts'
 import { findStep, type Progress, parseSteps, type Recourse, recordStep } from './store.ts'
@@ -40,7 +40,7 @@ export async function returnFromEscrow(
   const asked = await askForVoid(parts, given, { purchase, note })
   if (asked.status !== 'open') return asked
   const begun =
-    findEscrowAction(asked) === 'reclaim' || (isAwaited(asked) && clock() < findReclaimableAt(purchase))
+    findEscrowAction(asked) === 'reclaim' || (isAwaited(asked) && !(await isReclaimable(parts, purchase)))
       ? asked
       : await note(asked, {
           action: 'reclaim',
@@ -104,21 +104,25 @@ async function askForVoid(
 
 /** Records what a purchase that was in escrow has ended with: what came back of it, and what its seller has captured. */
 export async function noteEscrowEnd(
-  { database, clock }: Pick<PurchaseRecourseParts, 'database' | 'clock'>,
+  { database, chain, clock }: Pick<PurchaseRecourseParts, 'database' | 'chain' | 'clock'>,
   recourse: Recourse,
   purchase: Purchase,
 ): Promise<Recourse> {
-  const action = findEscrowAction(recourse)
-  if (action === undefined || purchase.state !== 'settled') return recourse
+  const begun = findEscrowAction(recourse)
+  if (begun === undefined || purchase.state !== 'settled') return recourse
   const isNoted = parseSteps(recourse).some(
-    (step) => step.action === action && (step.outcome === 'done' || step.outcome === 'raced'),
+    ({ action, outcome }) =>
+      (action === 'void' || action === 'reclaim') && (outcome === 'done' || outcome === 'raced'),
   )
   if (isNoted) return recourse
+  // What a silent seller still has then is taken by our own transaction, whichever job sends it first.
+  const action = (await isReclaimable({ chain, clock }, purchase)) ? 'reclaim' : begun
   const charged = chargedUnits(purchase)
   const back = recourse.claimed > charged ? recourse.claimed - charged : 0n
   return recordStep(database, recourse, {
     progress: {
       action,
+      route: action,
       outcome: back > 0n ? 'done' : 'raced',
       evidence: { transaction: purchase.transaction_hash ?? '', why: 'The seller has captured.' },
       ...(back > recourse.recovered ? { recovered: back } : {}),

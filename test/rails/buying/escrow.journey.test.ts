@@ -172,16 +172,13 @@ overBothEnginesOnNodes('purchases through an escrow', (world) => {
     await costing(0n, async () => {
       const opened = await open(await buy('silent/h?capture=30'))
       const { ended, tried } = await untilEnded(opened)
-      // Another job may have taken the money before the recourse looks again, which then names what it had begun.
-      expect([
-        ['void waiting', 'reclaim waiting', 'reclaim done'],
-        ['void waiting', 'void done'],
-      ]).toContainEqual(tried)
-      expect(ended).toMatchObject({ status: 'recovered', recovered: '0.005' })
+      // Another job may send the transaction before the recourse looks again.
+      expect(tried.filter((step) => step !== 'reclaim waiting')).toEqual(['void waiting', 'reclaim done'])
+      expect(ended).toMatchObject({ status: 'recovered', recovered: '0.005', route: 'reclaim' })
     })
     await costing(0n, async () => {
       const { tried } = await untilEnded(await open(await buy('silent/refuse-i?capture=30')))
-      expect(tried).toEqual(['void refused', 'reclaim waiting', 'reclaim done'])
+      expect(tried.filter((step) => step !== 'reclaim waiting')).toEqual(['void refused', 'reclaim done'])
     })
     expect(await used()).toBe(before)
   }, 240_000)
