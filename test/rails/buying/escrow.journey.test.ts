@@ -173,8 +173,10 @@ overBothEnginesOnNodes('purchases through an escrow', (world) => {
       const opened = await open(await buy('silent/h?capture=30'))
       const { ended, tried } = await untilEnded(opened)
       // Another job may send the transaction before the recourse looks again.
-      expect(tried.filter((step) => step !== 'reclaim waiting')).toEqual(['void waiting', 'reclaim done'])
-      expect(ended).toMatchObject({ status: 'recovered', recovered: '0.005', route: 'reclaim' })
+      expect(['void waiting, reclaim done', 'void waiting, void done']).toContain(
+        tried.filter((step) => step !== 'reclaim waiting').join(', '),
+      )
+      expect(ended).toMatchObject({ status: 'recovered', recovered: '0.005' })
     })
     await costing(0n, async () => {
       const { tried } = await untilEnded(await open(await buy('silent/refuse-i?capture=30')))
