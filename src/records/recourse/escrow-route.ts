@@ -22,10 +22,23 @@ export async function readEscrowed(
 }
 
 /** The way by which money comes back from escrow, if one was begun. */
-export function findEscrowAction(recourse: Recourse): 'void' | 'reclaim' | undefined {
+function findEscrowAction(recourse: Recourse): 'void' | 'reclaim' | undefined {
   return parseSteps(recourse)
     .map(({ action }) => action)
     .findLast((action) => action === 'void' || action === 'reclaim')
+}
+
+/**
+ * The way by which money has come back from escrow, if one was begun: what a silent seller still has when it can capture no more is taken by
+ * our own transaction, whichever job sends it first.
+ */
+export async function nameEscrowReturn(
+  parts: Pick<PurchaseRecourseParts, 'chain' | 'clock'>,
+  recourse: Recourse,
+  purchase: Purchase,
+): Promise<'void' | 'reclaim' | undefined> {
+  const begun = findEscrowAction(recourse)
+  return begun !== undefined && (await isReclaimable(parts, purchase)) ? 'reclaim' : begun
 }
 
 /** Goes on with what is in escrow as far as it can now. @returns the recourse afterwards. */
@@ -104,22 +117,21 @@ async function askForVoid(
 
 /** Records what a purchase that was in escrow has ended with: what came back of it, and what its seller has captured. */
 export async function noteEscrowEnd(
-  { database, chain, clock }: Pick<PurchaseRecourseParts, 'database' | 'chain' | 'clock'>,
+  parts: Pick<PurchaseRecourseParts, 'database' | 'chain' | 'clock'>,
   recourse: Recourse,
   purchase: Purchase,
 ): Promise<Recourse> {
-  const begun = findEscrowAction(recourse)
-  if (begun === undefined || purchase.state !== 'settled') return recourse
+  if (purchase.state !== 'settled') return recourse
   const isNoted = parseSteps(recourse).some(
     ({ action, outcome }) =>
       (action === 'void' || action === 'reclaim') && (outcome === 'done' || outcome === 'raced'),
   )
   if (isNoted) return recourse
-  // What a silent seller still has then is taken by our own transaction, whichever job sends it first.
-  const action = (await isReclaimable({ chain, clock }, purchase)) ? 'reclaim' : begun
+  const action = await nameEscrowReturn(parts, recourse, purchase)
+  if (action === undefined) return recourse
   const charged = chargedUnits(purchase)
   const back = recourse.claimed > charged ? recourse.claimed - charged : 0n
-  return recordStep(database, recourse, {
+  return recordStep(parts.database, recourse, {
     progress: {
       action,
       route: action,
@@ -127,6 +139,6 @@ export async function noteEscrowEnd(
       evidence: { transaction: purchase.transaction_hash ?? '', why: 'The seller has captured.' },
       ...(back > recourse.recovered ? { recovered: back } : {}),
     },
-    at: clock(),
+    at: parts.clock(),
   })
 }

@@ -11,7 +11,7 @@ import { chargedUnits, findPurchase, type Purchase } from '../../rails/buying/st
 import { voidPurchase } from '../../rails/buying/void-purchase.ts'
 import { MAX_REQUESTS, type PurchaseRecourseParts, sendRefundRequest } from './ask-seller.ts'
 import { closeChannel, takeUnclaimed } from './channel-route.ts'
-import { findEscrowAction, noteEscrowEnd, readEscrowed, returnFromEscrow } from './escrow-route.ts'
+import { nameEscrowReturn, noteEscrowEnd, readEscrowed, returnFromEscrow } from './escrow-route.ts'
 import { linkRefund } from './link-refund.ts'
 import { findStep, type Progress, parseSteps, type Recourse, recordStep } from './store.ts'
 
@@ -109,7 +109,7 @@ async function takeBack(
   purchase: Purchase,
 ): Promise<Recourse> {
   if (purchase.cumulative !== null) return takeVoucherBack(parts, recourse, purchase)
-  const action = findEscrowAction(recourse) ?? 'cancel_authorization'
+  const action = (await nameEscrowReturn(parts, recourse, purchase)) ?? 'cancel_authorization'
   const begun =
     findStep(recourse, action) === undefined && purchase.state !== 'failed'
       ? await note(parts, recourse, { action, outcome: 'waiting', route: action })
