@@ -19,6 +19,7 @@ import {
   endRun,
   findKeyless,
   findLastPrice,
+  isAnyDue,
   PAYEE_CHANGED,
   postponeRun,
   type RunOutcome,
@@ -105,7 +106,9 @@ const RETRY_MS = 15_000
 
 async function runDue(services: Services, finders: Finders, signal: AbortSignal): Promise<number> {
   const { database, clock, onCalendar, log } = services
-  for (const schedule of await findKeyless(database, { now: clock(), limit: KEYLESS }))
+  const startedAt = clock()
+  if (!(await isAnyDue(database, { now: onCalendar(startedAt), at: startedAt }))) return 0
+  for (const schedule of await findKeyless(database, { now: startedAt, limit: KEYLESS }))
     await endKeyless(services, schedule)
   let found = 0
   while (!signal.aborted) {

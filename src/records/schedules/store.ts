@@ -393,6 +393,19 @@ export async function findLastPrice(
   return row?.price ?? null
 }
 
+const anyDue: Statement = {
+  name: 'schedules_any_due',
+  text: `select exists (select from schedule where status = 'active' and next_at <= $1)
+    or exists (select from schedule_run where status = 'running' and busy_until <= $2)
+    or exists (select from schedule s join access_key k on k.id = s.key_id
+      where s.status <> 'ended' and (k.status = 'revoked' or k.expires_at <= $2)) as due`,
+}
+
+/** Whether a round has anything to do. @param now by which times are due. @param at the machine's time. */
+export async function isAnyDue(database: Connection, { now, at }: { now: Date; at: Date }): Promise<boolean> {
+  return (await callForRow<{ due: boolean }>(database, anyDue, [now, at])).due
+}
+
 /** Schedules of keys that have ended. @param now by which a key expires. */
 export async function findKeyless(
   { kysely }: Connection,

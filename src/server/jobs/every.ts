@@ -14,17 +14,25 @@ export type Round = (signal: AbortSignal) => Promise<number>
 
 /**
  * Runs rounds at an interval, and rarely at rest. A failed round is logged and retried at the interval: it may have left work open.
- * @param intervalMs pause between rounds while work may be open.
+ * @param intervalMs pause between rounds while work may be open. @property isAnnounced what it finds wakes the other gateways, too.
  */
 export function every(
   intervalMs: number,
-  { name, round, log, pace }: { name: string; round: Round; log: Log; pace: Pace },
+  {
+    name,
+    round,
+    log,
+    pace,
+    isAnnounced = false,
+  }: { name: string; round: Round; log: Log; pace: Pace; isAnnounced?: boolean | undefined },
 ): Job {
   const stopping = new AbortController()
   const loop = async () => {
     while (await pace.wait(intervalMs, stopping.signal))
       try {
-        if ((await round(stopping.signal)) > 0) pace.noteActivity()
+        if ((await round(stopping.signal)) === 0) continue
+        if (isAnnounced) pace.noteWrite()
+        else pace.noteActivity()
       } catch (err) {
         log.error({ err, job: name }, 'a job failed and will be retried')
         pace.noteActivity()

@@ -57,6 +57,8 @@ interface JobRow {
   readonly round: JobRound
   /** Runs at its interval at rest, too. */
   readonly isSteady?: true
+  /** What it finds wakes the other gateways: whoever follows an account there hears of it at once. */
+  readonly isAnnounced?: true
   /** Runs on each chain by itself, so that a chain that does not answer holds up no other. */
   readonly isOnEachChain?: true
 }
@@ -72,7 +74,7 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
 
 const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
-  { name: 'publish-events', everyMs: 100, round: publishNewEvents },
+  { name: 'publish-events', everyMs: 100, round: publishNewEvents, isAnnounced: true },
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
   { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners) },
@@ -102,10 +104,9 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   },
   { name: 'notify-institutions', everyMs: 1_000, round: notifyInstitutions },
   { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
-  // A due time comes unannounced. Without one, a round reads one index.
+  // A due time comes unannounced. Without one, a round makes one read.
   { name: 'run-schedules', everyMs: 1_000, round: runSchedules, isSteady: true },
-  // Money comes unannounced, too. Without any, a round reads three indexes.
-  { name: 'match-requests', everyMs: 500, round: matchRequests, isSteady: true },
+  { name: 'match-requests', everyMs: 500, round: matchRequests },
   {
     name: 'finish-approvals',
     everyMs: 2_000,
@@ -154,7 +155,7 @@ export function startJobs(
 ): readonly Job[] {
   const { log, chains } = services
   const steady: Pace = { ...pace, wait: steadyWait }
-  const start = ({ name, everyMs, round, isSteady }: JobRow): Job =>
+  const start = ({ name, everyMs, round, isSteady, isAnnounced }: JobRow): Job =>
     every(everyMs * factor, {
       name,
       round: async (signal) => {
@@ -162,6 +163,7 @@ export function startJobs(
         return typeof found === 'number' ? found : 0
       },
       log,
+      isAnnounced,
       pace: isSteady ? steady : pace,
     })
   const rows: readonly JobRow[] = [

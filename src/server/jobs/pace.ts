@@ -1,17 +1,17 @@
 import { timers } from '../../core/base/timers.ts'
 
-/** Jobs run at their own interval for this long after the last activity. */
+/** Jobs are at rest from this long after the last activity on. */
 const ACTIVE_MS = 60_000
 
 /** Pause between sweeps at rest. They find work whose announcement was lost. */
 const REST_MS = 60_000
 
-/** Shortest time between two announcements to other gateways. */
-const ANNOUNCE_MS = 10_000
+/** Shortest time between two announcements to other gateways, which therefore run behind this one by no more. */
+const ANNOUNCE_MS = 250
 
-/** Decides how often jobs run: at their interval while work may be open, and rarely at rest. */
+/** Decides how often jobs run: at their interval while work may be open, less and less from then on, and rarely at rest. */
 export interface Pace {
-  /** Records a write by a client of this gateway, and announces it to the other gateways. */
+  /** Records a write by a client or a job of this gateway, and announces it to the other gateways. */
   noteWrite(): void
   /** Records activity elsewhere: another gateway's announcement, or open work that a job found. */
   noteActivity(): void
@@ -25,26 +25,36 @@ export function createPace(
   { activeMs = ACTIVE_MS, restMs = REST_MS }: { activeMs?: number; restMs?: number } = {},
 ): Pace {
   // A start is activity: its predecessor may have left work open.
-  let activeUntil = now() + activeMs
+  let activeAt = now()
   let announcedAt = Number.NEGATIVE_INFINITY
+  let isAnnouncing = false
   const resting = new Set<() => void>()
   const noteActivity = () => {
-    activeUntil = now() + activeMs
+    activeAt = now()
     for (const wake of [...resting]) wake()
   }
   return {
     noteActivity,
     noteWrite: () => {
       noteActivity()
-      if (now() - announcedAt < ANNOUNCE_MS) return
-      announcedAt = now()
-      announce()
+      if (isAnnouncing) return
+      isAnnouncing = true
+      const ring = () => {
+        isAnnouncing = false
+        announcedAt = now()
+        announce()
+      }
+      const waitMs = announcedAt + ANNOUNCE_MS - now()
+      if (waitMs <= 0) ring()
+      else timers.after(waitMs, ring, { isIdle: true })
     },
     wait: async (intervalMs, signal) => {
-      const isActive = now() < activeUntil
-      if (isActive) return steadyWait(intervalMs, signal)
-      // Activity ends a rest early; the round then keeps its interval.
-      const isWoken = await pauseUntilWoken(Math.max(restMs, intervalMs), signal, resting)
+      const quietMs = now() - activeAt
+      // As long as nothing has happened: what falls due meanwhile is late by no more than it took to fall due.
+      const pauseMs = quietMs < activeMs ? Math.min(quietMs, restMs) : restMs
+      if (pauseMs <= intervalMs) return steadyWait(intervalMs, signal)
+      // Activity ends a longer pause early; the round then keeps its interval.
+      const isWoken = await pauseUntilWoken(pauseMs, signal, resting)
       return isWoken ? steadyWait(intervalMs, signal) : !signal.aborted
     },
   }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { silentLog } from '../../../src/core/base/log.ts'
 import { every } from '../../../src/server/jobs/every.ts'
 import { createPace } from '../../../src/server/jobs/pace.ts'
@@ -27,6 +27,22 @@ describe('the pace of jobs', () => {
     expect(await resting).toBe('woken')
   })
 
+  it('pauses as long as nothing has happened, until something does', async () => {
+    const { pace, time } = paceAt()
+    const { signal } = new AbortController()
+    time.now = 100
+    const startedAt = performance.now()
+    expect(await pace.wait(1, signal)).toBe(true)
+    expect(performance.now() - startedAt).toBeGreaterThan(90)
+    time.now = 999
+    const pausing = pace.wait(1, signal).then(() => 'woken')
+    expect(await Promise.race([pausing, pause(50, 'pausing')])).toBe('pausing')
+    pace.noteActivity()
+    expect(await pausing).toBe('woken')
+    // Work that is found at once is followed at the interval of its job.
+    expect(await Promise.race([pace.wait(1, signal), pause(500, 'late')])).toBe(true)
+  })
+
   it('ends a rest at once when the job stops', async () => {
     const { pace, time } = paceAt()
     time.now = 1_000
@@ -37,15 +53,17 @@ describe('the pace of jobs', () => {
     expect(await pace.wait(1, stopping.signal)).toBe(false)
   })
 
-  it('announces writes to other gateways, at most once in ten seconds, and never their own announcements', () => {
+  it('announces writes to other gateways, at most once in a quarter of a second, and never their own announcements', async () => {
     const { pace, time, announcements } = paceAt()
     pace.noteActivity()
     expect(announcements()).toBe(0)
     for (let write = 0; write < 100; write += 1) pace.noteWrite()
+    // The last of them is announced, too.
     expect(announcements()).toBe(1)
+    await vi.waitFor(() => expect(announcements()).toBe(2))
     time.now = 10_000
     pace.noteWrite()
-    expect(announcements()).toBe(2)
+    expect(announcements()).toBe(3)
   })
 
   it('stays active while a job finds open work', async () => {
