@@ -12,25 +12,16 @@ COPY src/console/package.json src/console/
 RUN npm ci --ignore-scripts && npm rebuild esbuild
 COPY . .
 ARG OMIT
-RUN npm run build && if [ -n "$OMIT" ]; then rm -f .cache/*-sepolia-*; fi
+RUN npm run build && npm run package && if [ -z "$OMIT" ]; then cp .cache/*-sepolia-*.json .build/package/.cache/; fi
 
 FROM node:22-bookworm-slim
 WORKDIR /bursar
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/var/lib/bursar
-COPY package.json package-lock.json .npmrc LICENSE NOTICE ./
-COPY src/client/package.json src/client/
-COPY src/console/package.json src/console/
+# What `npx bursar` runs, with the versions of its shrinkwrap.
+COPY --from=build /bursar/.build/package ./
 ARG OMIT
 RUN npm ci --omit=dev $OMIT --ignore-scripts && npm cache clean --force \
   && mkdir -p "$DATA_DIR" && chown node:node "$DATA_DIR"
-COPY --from=build /bursar/.build/bin ./.build/bin
-COPY --from=build /bursar/.build/console ./.build/console
-COPY --from=build /bursar/.build/apps ./.build/apps
-COPY --from=build /bursar/.build/bursar-client.tgz ./.build/
-COPY --from=build /bursar/.build/pages ./.build/pages
-COPY --from=build /bursar/src/storage/sql ./src/storage/sql
-COPY --from=build /bursar/docs/*.md ./docs/
-COPY --from=build /bursar/.cache ./.cache
 USER node
 VOLUME /var/lib/bursar
 EXPOSE 8787

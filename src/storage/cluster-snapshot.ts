@@ -2,13 +2,16 @@
  * An empty, migrated PGlite cluster cached as one file in `.cache/`, because creating one takes seconds. The file
  * name covers the versions of PGlite and of this program, and the SQL.
  *
- * The file is an uncompressed tar: its contents are used where they lie, and unpacking was half of a start.
+ * The file is an uncompressed tar: its contents are used where they lie, and unpacking was half of a start. The published package
+ * brings it compressed, for its first start.
  */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { gunzip as unzip } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
 import { cachePath, storeInCache } from '../core/base/cache-files.ts'
 import { VERSION } from '../core/base/version.ts'
@@ -16,6 +19,8 @@ import { databaseOnPool } from './database-on-pool.ts'
 import { functions } from './functions.ts'
 import { migrations } from './migrations.ts'
 import { createSessionPool } from './pglite-sessions.ts'
+
+const gunzip = promisify(unzip)
 
 /** A file of the cluster, or a folder. @property path relative to the cluster. @property content null for a folder. */
 export interface ClusterEntry {
@@ -34,9 +39,10 @@ export async function clusterSnapshot(): Promise<ClusterSnapshot> {
   const name = snapshotName()
   const cached = await readFile(cachePath(name)).catch(() => undefined)
   if (cached !== undefined) return { entries: readTar(cached), origin: 'cached' }
-  const created = await makeSnapshot()
-  await storeInCache(name, created, /^cluster-\w+\.tar(\.gz)?$/)
-  return { entries: readTar(created), origin: 'made' }
+  const packed = await readFile(cachePath(`${name}.gz`)).catch(() => undefined)
+  const archive = packed === undefined ? await makeSnapshot() : new Uint8Array(await gunzip(packed))
+  await storeInCache(name, archive, /^cluster-\w+\.tar$/)
+  return { entries: readTar(archive), origin: packed === undefined ? 'made' : 'cached' }
 }
 
 const TAR_BLOCK = 512

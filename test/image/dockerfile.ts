@@ -51,7 +51,7 @@ export function readStages(path: string): readonly Stage[] {
 export interface Image {
   /** Runs a command as the image's user, in its directory. */
   run(command: readonly string[]): string
-  /** Starts the image's command. @param env added to the image's environment. */
+  /** Starts the image's command, with a root file system that nobody can write to. @param env added to the image's environment. */
   start(env: Record<string, string>): ReturnType<typeof spawn>
   readonly healthCheck: readonly string[]
   remove(): void
@@ -84,8 +84,9 @@ export function carryOut(
   const env: Record<string, string> = {
     PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin`,
   }
-  const enter = (words: readonly string[], more: Record<string, string> = {}) => {
-    const script = `${mounts(root)} exec chroot --userspec=${user}:${user} ${root} /bin/sh -c 'cd "$0" && exec "$@"' ${workingDirectory} "$@"`
+  const volumes: string[] = []
+  const enter = (words: readonly string[], more: Record<string, string> = {}, isReadOnly = false) => {
+    const script = `${isReadOnly ? seal(root, volumes) : mounts(root)} exec chroot --userspec=${user}:${user} ${root} /bin/sh -c 'cd "$0" && exec "$@"' ${workingDirectory} "$@"`
     const home = user === 'root' ? '/root' : `/home/${user}`
     return [
       'unshare',
@@ -133,8 +134,10 @@ export function carryOut(
         case 'HEALTHCHECK':
           healthCheck = execForm(text.slice(text.indexOf('CMD') + 'CMD'.length))
           break
-        case 'ARG':
         case 'VOLUME':
+          volumes.push(text)
+          break
+        case 'ARG':
         case 'EXPOSE':
           break
         default:
@@ -148,7 +151,7 @@ export function carryOut(
   return {
     run,
     start: (more) => {
-      const [file, args, variables] = enter(command, more)
+      const [file, args, variables] = enter(command, more, true)
       const options: SpawnOptions = { env: variables, stdio: ['ignore', 'pipe', 'pipe'] }
       return spawn(file, args, options)
     },
@@ -173,6 +176,17 @@ const mounted = ['usr', 'opt', 'proc', 'dev', 'etc/ssl'].filter((place) => exist
 
 function mounts(root: string): string {
   return mounted.map((place) => `mount --rbind /${place} ${root}/${place};`).join(' ')
+}
+
+/** Makes a root read-only in this mount namespace, but for its volumes and `/tmp`. */
+function seal(root: string, volumes: readonly string[]): string {
+  const writable = [...volumes, '/tmp'].map((place) => `mount --bind ${root}${place} ${root}${place};`)
+  return [
+    `mount --bind ${root} ${root};`,
+    mounts(root),
+    ...writable,
+    `mount -o remount,bind,ro ${root};`,
+  ].join(' ')
 }
 
 function prepareRoot(): string {
