@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Recomputes a bundle of Bursar's books: python3 verify.py BUNDLE [--jwks FILE] [--rpc CHAIN=URL].
+"""Recomputes a bundle of Bursar's books: python3 verify.py BUNDLE [--jwks FILE] [--rpc CHAIN=URL --token CHAIN:ASSET=ADDRESS].
 
-Needs Python 3.9 and the package "cryptography". It shares no code with the gateway; README.md has the format."""
+Needs Python 3.9 and the package "PyNaCl". It shares no code with the gateway; README.md has the format."""
 import argparse, base64, datetime, hashlib, json, multiprocessing, os, sys, urllib.request
 from collections import defaultdict
 from decimal import Decimal
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from nacl.exceptions import BadSignatureError
+from nacl.signing import VerifyKey
 
 FILES = ["decisions", "spends", "usage", "policies", "postings", "balances"]
 BUDGETS = {"dailyBudget": "day", "weeklyBudget": "week", "monthlyBudget": "month", "totalBudget": "life"}
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-faults = []
-keys = {}  # kid -> public key, also in the worker processes
+faults, keys = [], {}  # keys: kid -> public key
 
 
 def fault(where, what):
@@ -34,14 +33,14 @@ def open_jws(jws, kind):
         header = json.loads(unpack(head))
         if header["alg"] != "EdDSA" or header["typ"] != kind:
             return None
-        keys[header["kid"]].verify(unpack(signature), f"{head}.{body}".encode())
+        keys[header["kid"]].verify(f"{head}.{body}".encode(), unpack(signature))
         return unpack(body).decode()
-    except (ValueError, KeyError, InvalidSignature):
+    except (ValueError, KeyError, BadSignatureError):
         return None
 
 
 def load_keys(jwks):
-    keys.update({k["kid"]: Ed25519PublicKey.from_public_bytes(unpack(k["x"])) for k in jwks["keys"]})
+    keys.update({k["kid"]: VerifyKey(unpack(k["x"])) for k in jwks["keys"]})
 
 
 def rows(directory, name):
@@ -81,7 +80,7 @@ def check_receipts(batch):
 
 
 def read_decisions(directory, manifest, pool):
-    """Checks the chain, and returns the decisions of the period by id."""
+    """Checks the chain. Returns the decisions of the period by id, and what the workers are to say of the receipts."""
     chain, decisions, batches, batch = manifest["chain"], {}, [], []
     sequence, previous = (chain["first"] - 1, chain["previous"]) if chain else (0, "")
     for number, row in rows(directory, "decisions"):
@@ -102,11 +101,9 @@ def read_decisions(directory, manifest, pool):
             decisions[d["decisionId"]] = (d["at"], d["accountId"], d["keyId"], d["verdict"], d["policyHash"],
                                           None if usd is None else int(usd), d["violations"] == [], facts.get("category"))
     batches.append(pool.apply_async(check_receipts, (batch,)))
-    for wrong in (sequence for done in batches for sequence in done.get()):
-        fault(f"decision {wrong}", "has no receipt by these keys that says what it says")
     if chain and (sequence, previous) != (chain["last"], chain["head"]):
         fault("decisions", "do not end at the head that was signed")
-    return decisions
+    return decisions, batches
 
 
 def read_spends(directory, decisions):
@@ -195,8 +192,7 @@ def check_holds(decisions, spends, left, holds, manifest):
 def starts_of(day):
     """First days of the spans that a day lies in."""
     date = datetime.date.fromisoformat(day)
-    monday = date - datetime.timedelta(days=date.weekday())
-    return {"day": day, "week": monday.isoformat(), "month": day[:7], "life": ""}
+    return {"day": day, "week": (date - datetime.timedelta(date.weekday())).isoformat(), "month": day[:7], "life": ""}
 
 
 def check_budgets(directory, manifest, decisions, spends, released):
@@ -249,45 +245,49 @@ def check_budgets(directory, manifest, decisions, spends, released):
                     used[key, span, start][1] += 1
 
 
-def check_evidence(spends, left, nodes):
-    """What left for a chain names its transaction; with a node, its Transfer is there."""
-    seen = 0
-    for id, s in spends.items():
-        paid = sum(units for place, units in left[id].items() if place == f"external:{s['chain']}") if s["chain"] else 0
-        if paid == 0 or s["chain"] not in nodes:
+def check_evidence(spends, left, nodes, tokens):
+    """What left for a chain names its transaction; with a node, its Transfer of the token is there, one for each spend."""
+    taken = set()
+    for id, s in ((id, s) for id, s in spends.items() if s["chain"] in nodes):
+        paid = sum(units for place, units in left[id].items() if place == f"external:{s['chain']}")
+        if paid == 0:
             continue
-        seen += 1
+        token = tokens.get(f"{s['chain']}:{s['asset']}", "").lower()
         call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionReceipt", "params": [s["transaction"]]}
         request = urllib.request.Request(nodes[s["chain"]], json.dumps(call).encode(), {"content-type": "application/json"})
         receipt = json.load(urllib.request.urlopen(request, timeout=30)).get("result") or {"logs": []}
-        logs = [log for log in receipt["logs"] if log["topics"][:1] == [TRANSFER] and len(log["topics"]) == 3]
-        if not any(int(log["data"], 16) == paid and log["topics"][2][-40:] == s["payee"][-40:].lower() for log in logs):
-            fault(f"spend {id}", f"{s['transaction']} on {s['chain']} does not pay {paid} to {s['payee']}")
-    return seen
+        free = {(s["chain"], log["transactionHash"], log["logIndex"]) for log in receipt["logs"]
+                if log["address"].lower() == token and log["topics"][:1] == [TRANSFER] and len(log["topics"]) == 3
+                and int(log["data"], 16) == paid and log["topics"][2][-40:] == s["payee"][-40:].lower()} - taken
+        taken.update(sorted(free)[:1])
+        if not free:
+            fault(f"spend {id}", f"{s['transaction']} on {s['chain']} does not pay {paid} {s['asset']} to {s['payee']}, or another spend")
+    return len(taken)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("bundle")
     parser.add_argument("--jwks", help="keys of the gateway, from /.well-known/jwks.json, kept from an earlier day")
-    parser.add_argument("--rpc", action="append", default=[], metavar="CHAIN=URL", help="node that confirms evidence")
+    for name, value, use in (("--rpc", "CHAIN=URL", "node that confirms evidence"), ("--token", "CHAIN:ASSET=ADDRESS", "contract of an asset")):
+        parser.add_argument(name, action="append", default=[], metavar=value, help=use)
     options = parser.parse_args()
-    with open(os.path.join(options.bundle, "manifest.jws"), encoding="utf-8") as file:
-        jws = file.read().strip()
-    said = json.loads(unpack(jws.split(".")[1]))
-    load_keys(json.load(open(options.jwks, encoding="utf-8")) if options.jwks else said["jwks"])
-    payload = open_jws(jws, "bursar-books+jws")
-    if payload is None or said["format"] != "bursar-books/1":
+    jws = open(os.path.join(options.bundle, "manifest.jws"), encoding="utf-8").read().strip()
+    manifest = json.loads(unpack(jws.split(".")[1]))
+    jwks = json.load(open(options.jwks, encoding="utf-8")) if options.jwks else manifest["jwks"]
+    load_keys(jwks)
+    if open_jws(jws, "bursar-books+jws") is None or manifest["format"] != "bursar-books/1":
         sys.exit("manifest: is not signed by these keys")
-    manifest = json.loads(payload)
     check_files(options.bundle, manifest["files"])
-    with multiprocessing.Pool() as pool:
-        decisions = read_decisions(options.bundle, manifest, pool)
-    spends = read_spends(options.bundle, decisions)
-    left, released, holds = read_postings(options.bundle, manifest, spends)
-    check_holds(decisions, spends, left, holds, manifest)
-    check_budgets(options.bundle, manifest, decisions, spends, released)
-    confirmed = check_evidence(spends, left, dict(pair.split("=", 1) for pair in options.rpc))
+    with multiprocessing.Pool(initializer=load_keys, initargs=(jwks,)) as pool:
+        decisions, batches = read_decisions(options.bundle, manifest, pool)
+        spends = read_spends(options.bundle, decisions)
+        left, released, holds = read_postings(options.bundle, manifest, spends)
+        check_holds(decisions, spends, left, holds, manifest)
+        check_budgets(options.bundle, manifest, decisions, spends, released)
+        for wrong in (sequence for batch in batches for sequence in batch.get()):
+            fault(f"decision {wrong}", "has no receipt by these keys that says what it says")
+    confirmed = check_evidence(spends, left, *(dict(pair.split("=", 1) for pair in pairs) for pairs in (options.rpc, options.token)))
     if faults:
         sys.exit("\n".join([*faults[:50], f"{len(faults)} faults"]))
     print(f"{manifest['iss']} from {manifest['from']} to {manifest['to']}: {len(decisions)} decisions, {len(spends)} spends, "

@@ -114,13 +114,14 @@ const spends: Statement = {
       e.object, e.chain, e.transaction, e.payee
     from reservation r join decision d on d.id = r.decision_id
     left join lateral (
-      select t.id as object, t.chain, t.transaction_hash as transaction, t.destination as payee
+      -- What carried a purchase's money to its purse is a transfer of the same decision.
+      select 2 as rank, t.id as object, t.chain, t.transaction_hash as transaction, t.destination as payee
       from transfer t where t.decision_id = r.decision_id and t.funding_id is null and t.state = 'confirmed'
       union all
-      select p.id, p.chain, p.transaction_hash, p.pay_to from purchase p where p.decision_id = r.decision_id and p.state = 'settled'
+      select 1, p.id, p.chain, p.transaction_hash, p.pay_to from purchase p where p.decision_id = r.decision_id and p.state = 'settled'
       union all
-      select y.id, y.chain, y.transaction_hash, y.destination from relay y where y.decision_id = r.decision_id and y.state = 'confirmed'
-      limit 1
+      select 1, y.id, y.chain, y.transaction_hash, y.destination from relay y where y.decision_id = r.decision_id and y.state = 'confirmed'
+      order by rank limit 1
     ) e on true
     where r.decision_id > $1 and r.decision_id < $2 and d.at >= $3 and d.at < $4 order by r.decision_id limit $5`,
 }

@@ -16,6 +16,9 @@ rng = random.Random(seed)
 class Here:
     """Works in this process: a pool for each of a thousand bundles would take longer than the work."""
 
+    def __init__(self, **_):
+        pass
+
     def __enter__(self):
         return self
 

@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { type AnvilProcess, findAnvil, spawnAnvil } from '../../../src/chain/node/anvil-process.ts'
+import { chainFacts } from '../../../src/core/money/chains.ts'
 import { bursar } from '../../commands/bursar.ts'
 import { createTestDatabase, testServerUrl } from '../../engines.ts'
 import { type Gateway, startGateway } from '../../journeys/gateway.ts'
@@ -28,8 +30,7 @@ const findings = z.strictObject({
   resigned: z.record(z.string(), z.int()),
 })
 
-if (!canVerify)
-  process.stderr.write('No Python with "cryptography" here: exported books are not recomputed.\n')
+if (!canVerify) process.stderr.write('No Python with "PyNaCl" here: exported books are not recomputed.\n')
 
 describe.skipIf(!canVerify)('books of PGlite', () => recompute(undefined))
 describe.skipIf(!canVerify || testServerUrl === undefined)('books of PostgreSQL', () =>
@@ -42,12 +43,14 @@ function recompute(serverUrl: string | undefined): void {
   const jwks = join(directory, 'jwks.json')
   let drop = async () => {}
   let env: Record<string, string> = {}
+  let node: AnvilProcess | undefined
 
   beforeAll(async () => {
+    node = await spawnAnvil(findAnvil(process.env.ANVIL_BIN), 0, 10_000, 'base-sepolia')
     const database = serverUrl === undefined ? undefined : await createTestDatabase(serverUrl)
     drop = database?.drop ?? drop
     env = database === undefined ? { DATA_DIR: join(directory, 'data') } : { DATABASE_URL: database.url }
-    const gateway = await startGateway(env)
+    const gateway = await startGateway({ ...env, CHAIN_RPC_URL: node.url })
     try {
       await spend(gateway)
       const { body } = await requestJson(gateway.origin, 'GET', '/.well-known/jwks.json')
@@ -59,6 +62,7 @@ function recompute(serverUrl: string | undefined): void {
     }
   }, 180_000)
   afterAll(async () => {
+    await node?.stop()
     await drop()
     rmSync(directory, { recursive: true, force: true })
   })
@@ -74,6 +78,22 @@ function recompute(serverUrl: string | undefined): void {
     expect(read('decisions.jsonl').length).toBeGreaterThan(8)
     expect(read('usage.jsonl').length).toBeGreaterThan(0)
     expect(read('policies.jsonl').length).toBeGreaterThanOrEqual(2)
+  }, 60_000)
+
+  it('is on the chain, token by token', async () => {
+    const { USDC, EURC } = chainFacts('base-sepolia').tokens
+    const ask = (token: string) =>
+      verifyBundle(
+        bundle,
+        ...['--jwks', jwks, '--rpc', `base-sepolia=${node?.url}`, '--token', `base-sepolia:USDC=${token}`],
+      )
+    const { code, out, err } = await ask(USDC.address)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(Number(/(\d+) confirmed on chain/.exec(out)?.[1])).toBeGreaterThanOrEqual(4)
+    expect(await ask(EURC?.address ?? '')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('does not pay'),
+    })
   }, 60_000)
 
   it('overwrites nothing, and names what is wrong with its arguments', async () => {

@@ -7,7 +7,7 @@ import { expect } from 'vitest'
 import { bursar } from '../../commands/bursar.ts'
 
 /** Whether this machine has Python and the package that verifies signatures. */
-export const canVerify = spawnSync('python3', ['-c', 'import cryptography'], { stdio: 'ignore' }).status === 0
+export const canVerify = spawnSync('python3', ['-c', 'import nacl'], { stdio: 'ignore' }).status === 0
 
 export interface Verification {
   readonly code: number
