@@ -10,11 +10,15 @@ import { startGateway } from '../journeys/gateway.ts'
 const UNTIL_REST_MS = 65_000
 const MEASURED_MS = 30_000
 
-/** @property firstStartMs with every migration. @property startMs on a database that has them. */
+/**
+ * @property firstStartMs with every migration. @property startMs on a database that has them. @property activePerSecond in the minute
+ * after the last write.
+ */
 export interface RestFigures {
   readonly wallets: number
   readonly firstStartMs: number
   readonly startMs: number
+  readonly activePerSecond: number
   readonly statementsPerSecond: number
   readonly memoryMb: number
 }
@@ -44,8 +48,9 @@ export async function benchRest(serverUrl: string, wallets: number): Promise<Res
           if (status !== 200) throw new Error(`a guest was answered ${status}`)
         }),
       )
-    await pause(UNTIL_REST_MS)
     const name = new URL(url).pathname.slice(1)
+    const written = await transactions(client, name)
+    await pause(UNTIL_REST_MS)
     const before = await transactions(client, name)
     await pause(MEASURED_MS)
     const after = await transactions(client, name)
@@ -54,6 +59,7 @@ export async function benchRest(serverUrl: string, wallets: number): Promise<Res
       wallets,
       firstStartMs: first.ms,
       startMs,
+      activePerSecond: ((before - written) * 1_000) / UNTIL_REST_MS,
       statementsPerSecond: ((after - before) * 1_000) / MEASURED_MS,
       memoryMb: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024,
     }

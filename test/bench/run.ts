@@ -286,8 +286,8 @@ progress('rest')
 const rest = [await benchRest(serverUrl, 1), await benchRest(serverUrl, 1_000)]
 add(
   'A gateway at rest on PostgreSQL: statements a second',
-  rest.map(({ wallets, firstStartMs, startMs, statementsPerSecond, memoryMb }) => ({
-    what: `${wallets} wallets; started in ${(startMs / 1_000).toFixed(1)} s (${(firstStartMs / 1_000).toFixed(1)} s on an empty database), holds ${memoryMb.toFixed(0)} MB`,
+  rest.map(({ wallets, firstStartMs, startMs, activePerSecond, statementsPerSecond, memoryMb }) => ({
+    what: `${wallets} wallets; started in ${(startMs / 1_000).toFixed(1)} s (${(firstStartMs / 1_000).toFixed(1)} s on an empty database), holds ${memoryMb.toFixed(0)} MB; in the minute after the last write ${activePerSecond.toFixed(1)}/s`,
     ours: `${statementsPerSecond.toFixed(1)}/s`,
     floor: '',
     ratio: null,
