@@ -1,5 +1,5 @@
 /** Answers that the proxy gives by itself. */
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { timers } from '../../core/base/timers.ts'
 
@@ -30,7 +30,8 @@ export function answerProblem(
 ): void {
   if (response.headersSent) return void response.destroy()
   const body = writeProblem(status, problem)
-  response.writeHead(status, {
+  // The reason of an answer that could not be passed on stays in the response otherwise, and fails again.
+  response.writeHead(status, STATUS_CODES[status] ?? '', {
     'Content-Type': 'application/problem+json',
     'Content-Length': body.length,
     [PROBLEM_FIELD]: toFieldValue(problem.code),

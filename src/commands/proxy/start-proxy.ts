@@ -111,7 +111,8 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
     active.add(response)
     response.once('close', () => active.delete(response))
     void learnMode()
-    void passRequest(parts, { request, response, ...located })
+    // A defect of ours ends one request, and not those of all programs.
+    passRequest(parts, { request, response, ...located }).catch(() => response.destroy())
   }
   /** Asked again until the gateway answers: it may start after the proxy. */
   const learnMode = createOnce(async () => {

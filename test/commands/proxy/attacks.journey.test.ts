@@ -62,6 +62,16 @@ describe('strangers without the token', () => {
   })
 })
 
+describe('an origin whose answer cannot be passed on', () => {
+  it.each(['200 \u0001', '042 X', '402 \u0001'])('ends no proxy with %j', async (status) => {
+    const origin = await startEarly(`HTTP/1.1 ${status}\r\nContent-Length: 2\r\n\r\nno`)
+    const { out } = await curl(proxy.env, '-i', origin.url)
+    expect(out).toMatch(/^HTTP\/1.1 502 Bad Gateway[\s\S]*bursar-problem: origin_unreachable/i)
+    expect(proxy.process.exitCode).toBeNull()
+    origin.close()
+  })
+})
+
 describe('origins that answer before they have read', () => {
   it.each(['402 Payment Required', '413 Content Too Large'])(
     'hold no connection after a %s',
