@@ -45,6 +45,8 @@ const TRY_MS = 120_000
 const MAX_REFUSALS = 4
 const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 5_000
+/** Refusals of a caller, before the gateway looks for an earlier purchase. */
+const UNSEEN = ['insufficient_scope', 'account_locked']
 const REPEAT = 'Send the same request again: it goes on with the same purchase and does not pay again.'
 
 export function createBuyer({
@@ -177,10 +179,10 @@ function judge(
       return { kind: 'unpaid', code: explainTerms(body, held, maxMicros), isKept: false }
   }
   if (status === 429 || status === 503 || (status >= 500 && body.code === undefined)) return 'again'
-  // A key that was revoked meanwhile cannot ask for what was paid before.
-  if (status === 401 || code === 'internal')
-    return { kind: 'unpaid', code, isKept: mayBePaid || status !== 401 }
-  return { kind: 'unpaid', code, isKept: false }
+  if (code === 'internal') return { kind: 'unpaid', code, isKept: true }
+  // A key that lost its right meanwhile cannot ask for what was paid before.
+  const isRefusedUnseen = status === 401 || UNSEEN.includes(code)
+  return { kind: 'unpaid', code, isKept: isRefusedUnseen && mayBePaid }
 }
 
 function judgePurchase(book: PurchaseBook, held: HeldPurchase, body: Json): Verdict {

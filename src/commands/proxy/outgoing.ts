@@ -49,6 +49,8 @@ export function createOutgoing({
   const tls = ({ host }: Target) => ({
     secureContext,
     ALPNProtocols: ['http/1.1'],
+    // Programs that verify certificates see ours only: NODE_TLS_REJECT_UNAUTHORIZED is not to decide for them.
+    rejectUnauthorized: true,
     ...(isIP(host) === 0 ? { servername: host } : {}),
   })
   return {

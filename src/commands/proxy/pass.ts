@@ -113,9 +113,9 @@ function awaitAnswer(
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     let answered = false
-    // The program has gone.
+    // The program has gone, or has an answer that came before its request was read: an origin may never read the rest.
     response.once('close', () => {
-      if (!response.writableFinished) sending.destroy()
+      if (!response.writableFinished || !sending.writableFinished) sending.destroy()
       spool?.drop()
     })
     sending.once('response', (answer) => {

@@ -16,7 +16,7 @@ import { openPurchaseBook } from './open-purchases.ts'
 import { createOutgoing } from './outgoing.ts'
 import { describeFailure, type PassParts, passRequest } from './pass.ts'
 import { makeFolder } from './private-files.ts'
-import { answerProblem, type Problem, writeRawProblem } from './problem.ts'
+import { answerProblem, type Problem, refuseConnection } from './problem.ts'
 import {
   createTargetRules,
   describeRefusal,
@@ -59,6 +59,7 @@ const LEARN_MS = 3_000
 const RELEARN_MS = 1_000
 /** Time for requests under way when the proxy ends. */
 const DRAIN_MS = 5_000
+const NEEDS_TOKEN = '407 Proxy Authentication Required'
 const AUTHENTICATE = { 'Proxy-Authenticate': 'Basic realm="Bursar proxy"' }
 const MISSING_TOKEN: Problem = {
   code: 'proxy_token_required',
@@ -110,7 +111,8 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
     active.add(response)
     response.once('close', () => active.delete(response))
     void learnMode()
-    void passRequest(parts, { request, response, ...located })
+    // A defect of ours ends one request, and not those of all programs.
+    passRequest(parts, { request, response, ...located }).catch(() => response.destroy())
   }
   /** Asked again until the gateway answers: it may start after the proxy. */
   const learnMode = createOnce(async () => {
@@ -131,17 +133,14 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
   }
   outer.on('connect', (request, stream, head: Buffer) => {
     if (!isSocket(stream)) return void stream.destroy()
-    stream.on('error', () => stream.destroy())
-    if (!mayUse(request))
-      return void stream.end(
-        writeRawProblem('407 Proxy Authentication Required', MISSING_TOKEN, AUTHENTICATE),
-      )
+    if (!mayUse(request)) return refuseConnection(stream, NEEDS_TOKEN, MISSING_TOKEN, AUTHENTICATE)
     const authority = readAuthority(request.url ?? '')
-    if (authority === null) return void stream.end(writeRawProblem('400 Bad Request', NO_TARGET))
+    if (authority === null) return refuseConnection(stream, '400 Bad Request', NO_TARGET)
     const target = { ...authority, isSecure: false }
     void learnMode()
     const refusal = findRefusal(() => rules.judge(target))
-    if (refusal !== null) return void stream.end(writeRawProblem('403 Forbidden', refusal))
+    if (refusal !== null) return refuseConnection(stream, '403 Forbidden', refusal)
+    stream.on('error', () => stream.destroy())
     tunnels.add(stream)
     stream.once('close', () => tunnels.delete(stream))
     if (head.length > 0) stream.unshift(head)
@@ -154,8 +153,8 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
     { request, socket, head }: { request: IncomingMessage; socket: Socket; head: Buffer },
     located: Located | null,
   ) => {
+    if (located === null) return refuseConnection(socket, '400 Bad Request', NO_TARGET)
     socket.on('error', () => socket.destroy())
-    if (located === null) return void socket.end(writeRawProblem('400 Bad Request', NO_TARGET))
     if (!isWebSocket(request)) {
       socket.unshift(withoutUpgrade(request, head))
       return void server.emit('connection', socket)
@@ -164,7 +163,7 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
     socket.once('close', () => tunnels.delete(socket))
     const fail = (error: unknown) => {
       const { status, problem } = describeFailure(error)
-      socket.end(writeRawProblem(status === 403 ? '403 Forbidden' : '502 Bad Gateway', problem))
+      refuseConnection(socket, status === 403 ? '403 Forbidden' : '502 Bad Gateway', problem)
     }
     try {
       passUpgrade(outgoing, { request, ...located }, { socket, head, fail })
@@ -174,10 +173,7 @@ export async function startProxy(settings: ProxySettings): Promise<Proxy> {
   }
   outer.on('upgrade', (request, socket, head: Buffer) => {
     if (!isSocket(socket)) return void socket.destroy()
-    if (!mayUse(request))
-      return void socket.end(
-        writeRawProblem('407 Proxy Authentication Required', MISSING_TOKEN, AUTHENTICATE),
-      )
+    if (!mayUse(request)) return refuseConnection(socket, NEEDS_TOKEN, MISSING_TOKEN, AUTHENTICATE)
     serveUpgrade(outer, { request, socket, head }, locateOuter(request))
   })
   inner.on('upgrade', (request, socket, head: Buffer) => {

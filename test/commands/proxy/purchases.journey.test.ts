@@ -147,6 +147,21 @@ describe.skipIf(!hasAnvil())('buying through the proxy', () => {
     await settleOpen()
   })
 
+  it('remembers what was paid while the gateway refuses the key', async () => {
+    const demoted = await newBuyer(gateway.origin)
+    const own = await startTestProxy(demoted, gateway.origin)
+    const ask = async () => (await curl(own.env, '-i', `${flaky.origin}/third/demoted`)).out
+    expect(await ask()).toMatch(/ 502 [\s\S]*bursar-problem: undelivered/i)
+    const scopes = ['wallets:read']
+    const { status } = await demoted.owner.send('PATCH', `/api/agents/keys/${demoted.agentId}`, { scopes })
+    expect(status).toBe(200)
+    expect(await ask()).toMatch(/ 402 [\s\S]*bursar-problem: insufficient_scope/i)
+    await own.stop()
+    const restarted = await startTestProxy(demoted, gateway.origin)
+    expect(restarted.output()).toContain('Spent with this key: 0.001 of 1.00 USD')
+    await restarted.stop()
+  })
+
   it('pays once when the program was killed before it had its answer, and repeats', async () => {
     const paid = await measure(async () => {
       const lost = startProgram('curl', ['-sS', `${origins.https}/slow?killed`], proxy.env)

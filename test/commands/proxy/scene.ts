@@ -52,15 +52,20 @@ export interface RunningProxy {
   kill(): Promise<void>
 }
 
+/** @param env variables of the user's shell. */
 export async function startTestProxy(
-  { keyFile, home }: Pick<ProxyAgent, 'keyFile' | 'home'>,
+  {
+    keyFile,
+    home,
+    env: shell = {},
+  }: Pick<ProxyAgent, 'keyFile' | 'home'> & { readonly env?: Readonly<Record<string, string>> },
   gateway: string,
   ...options: readonly string[]
 ): Promise<RunningProxy> {
   const child = spawn(
     process.execPath,
     ['.build/bin/main.js', 'proxy', '--key', keyFile, '--url', gateway, '--port', '0', ...options],
-    { env: { PATH: process.env.PATH ?? '', HOME: home }, stdio: ['ignore', 'ignore', 'pipe'] },
+    { env: { PATH: process.env.PATH ?? '', HOME: home, ...shell }, stdio: ['ignore', 'ignore', 'pipe'] },
   )
   let output = ''
   const exited = once(child, 'exit')

@@ -259,10 +259,14 @@ describe('what must not pass', () => {
   })
 
   it('trusts no origin that its user does not', async () => {
-    const other = await startTestProxy(await newBuyer(gateway), gateway)
-    const { out } = await curl(other.env, '-i', `${origins.https}/free`)
-    expect(out).toMatch(/ 502 [\s\S]*bursar-problem: origin_untrusted/i)
-    await other.stop()
+    const stranger = await newBuyer(gateway)
+    // Its own clients would not, whatever the proxy's shell says of those of Node.
+    for (const env of [{}, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }]) {
+      const other = await startTestProxy({ ...stranger, env }, gateway)
+      const { out } = await curl(other.env, '-i', `${origins.https}/free`)
+      expect(out).toMatch(/ 502 [\s\S]*bursar-problem: origin_untrusted/i)
+      await other.stop()
+    }
   })
 
   it('runs once for a key', async () => {
