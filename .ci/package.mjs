@@ -37,9 +37,12 @@ for (const name of [...files.map((name) => name.replace(/\/\*.*$/, '')), 'LICENS
   cpSync(name, join(folder, name), { recursive: true, filter: isWanted })
 
 const dependencies = Object.fromEntries(Object.entries(own.dependencies).filter(([name]) => outside.has(name)))
+// It is compiled when it is installed, and only keys in tokens need it: who has some installs it beside.
+const { pkcs11js, ...optionalDependencies } = own.optionalDependencies
+const beside = { peerDependencies: { pkcs11js }, peerDependenciesMeta: { pkcs11js: { optional: true } } }
 writeFileSync(
   join(folder, 'package.json'),
-  `${JSON.stringify({ ...own, files: [...files, 'THIRD-PARTY.txt'], dependencies }, null, 2)}\n`,
+  `${JSON.stringify({ ...own, files: [...files, 'THIRD-PARTY.txt'], dependencies, optionalDependencies, ...beside }, null, 2)}\n`,
 )
 const notices = [...inside]
   .toSorted(([, one], [, other]) => (one < other ? -1 : 1))

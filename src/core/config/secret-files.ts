@@ -23,6 +23,8 @@ const secrets: ReadonlySet<string> = new Set([
   'LITHIC_WEBHOOK_SECRET',
   'LITHIC_WEBHOOK_SECRET_PREVIOUS',
   'METRICS_TOKEN',
+  'PKCS11_PIN',
+  'RECEIPT_KEY',
   'REDIS_URL',
   'SCREENING_API_KEY',
   'SESSION_SECRET',

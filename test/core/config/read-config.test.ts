@@ -93,6 +93,8 @@ describe('the configuration', () => {
       fxRatesUrl: null,
       pegFeeds: new Map(),
       sessionSecret: null,
+      receiptKey: null,
+      pkcs11: { module: null, pin: null },
       dataKey: null,
       dataKeyPrevious: null,
       rpId: null,
