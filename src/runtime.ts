@@ -58,6 +58,7 @@ import { createConfiguredTravelRule } from './providers/travel-rule-network/conf
 import { createWebBotAuth } from './providers/web-bot-auth.ts'
 import { hasSigner } from './rails/wallets/signing/signer-store.ts'
 import { claimDeployment } from './records/decisions/deployment.ts'
+import { publishReceiptKey } from './records/decisions/receipt-keys.ts'
 import { createEventWatches } from './records/events/watch-events.ts'
 import { createJournal } from './records/journal/write.ts'
 import {
@@ -158,6 +159,7 @@ export async function createRuntime(
     const webBotAuth = config.webBotAuth ? createWebBotAuth({ dataKey, origin, clock }) : null
     const chainOwner = await readChainOwner(config, keys)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
+    await publishReceiptKey(database, settings, clock())
     const authenticating = { dataKey, log, unstoredCodes }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
     const [first, ...others] = started

@@ -15,6 +15,7 @@ import type { Settings } from './kernel/context.ts'
 import type { Keys } from './providers/keys/port.ts'
 import type { RateLimit } from './providers/rate-limiter/port.ts'
 import { openDataKey, openDataKeys } from './records/decisions/data-key.ts'
+import { openReceiptKey } from './records/decisions/signing-key.ts'
 import { sandboxSecret } from './sandbox/sandbox.ts'
 import type { Database } from './storage/database.ts'
 
@@ -23,8 +24,10 @@ export async function buildSettings(
   config: Config,
   { origin, database, keys }: { origin: string; database: Database; keys: Keys },
 ): Promise<Omit<Settings, 'rateLimits'>> {
-  const { session, data, previous } = await openSecrets(config, keys)
+  const { session, sessionPrevious, data, previous } = await openSecrets(config, keys)
   const secret = session ?? (await sandboxSecret(database, 'session'))
+  const current = data ?? (await sandboxSecret(database, 'data'))
+  const dataKey = await openDataKey(database, { current, previous })
   return {
     mode: config.mode,
     origin,
@@ -32,10 +35,9 @@ export async function buildSettings(
     x402PayTo: hexAddress(config.x402.payTo ?? SANDBOX_PAY_TO),
     trustedProxies: config.trustedProxies,
     sessionKey: Buffer.from(secret),
-    dataKey: await openDataKey(database, {
-      current: data ?? (await sandboxSecret(database, 'data')),
-      previous,
-    }),
+    previousSessionKeys: sessionPrevious === null ? [] : [Buffer.from(sessionPrevious)],
+    dataKey,
+    receiptKey: await openReceiptKey(keys, { ...config, dataKey }),
     ...buildWebSettings(config, origin),
     founderAccount: config.founderAccount,
     guests: config.guests,
@@ -56,14 +58,16 @@ export async function buildSettings(
 
 /** The session secret and the data keys; null if none is configured. */
 async function openSecrets(config: Config, keys: Keys) {
-  const [session, { current: data, previous }] = await Promise.all([
-    config.sessionSecret === null ? null : keys.openSecret('SESSION_SECRET', config.sessionSecret),
+  const { sessionSecret, sessionSecretPrevious } = config
+  const [session, sessionPrevious, { current: data, previous }] = await Promise.all([
+    sessionSecret === null ? null : keys.openSecret('SESSION_SECRET', sessionSecret),
+    sessionSecretPrevious === null ? null : keys.openSecret('SESSION_SECRET_PREVIOUS', sessionSecretPrevious),
     openDataKeys(keys, config),
   ])
   // The configuration has compared only what it could see.
   if (session !== null && session === data)
     throw new Error('DATA_KEY must differ from SESSION_SECRET, so that leaking one does not expose both.')
-  return { session, data, previous }
+  return { session, sessionPrevious, data, previous }
 }
 
 /**

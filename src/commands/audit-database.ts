@@ -8,7 +8,8 @@ import type { KeyConfig } from '../core/config/keys.ts'
 import { type Config, readConfig } from '../core/config/read-config.ts'
 import type { Keys } from '../providers/keys/port.ts'
 import { openDataKey, openDataKeys } from '../records/decisions/data-key.ts'
-import { deriveSigningKey, type KeySet } from '../records/decisions/signing-key.ts'
+import { readKeySet } from '../records/decisions/receipt-keys.ts'
+import { type KeySet, openReceiptKey, type SigningKey } from '../records/decisions/signing-key.ts'
 import { readHead, readSealed } from '../records/decisions/store.ts'
 import { createConfiguredKeys, openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
@@ -80,6 +81,19 @@ export async function readDataKeyBy(
   return current === undefined ? null : openDataKey(database, { current, previous })
 }
 
+/** The keys that a command signs documents with; null without a data key. */
+export function withSigningKey<Result>(
+  database: Database,
+  config: KeyConfig,
+  work: (keys: { readonly dataKey: DataKey; readonly receiptKey: SigningKey } | null) => Promise<Result>,
+): Promise<Result> {
+  return withKeys(config, async (keys) => {
+    const dataKey = await readDataKeyBy(keys, database, config)
+    if (dataKey === null) return work(null)
+    return work({ dataKey, receiptKey: await openReceiptKey(keys, { ...config, dataKey }) })
+  })
+}
+
 /** @throws Error when neither DATA_KEY nor the sandbox's own data key exists. */
 export async function loadKeySet(database: Database, config: KeyConfig): Promise<KeySet> {
   const dataKey = await readDataKey(database, config)
@@ -87,7 +101,7 @@ export async function loadKeySet(database: Database, config: KeyConfig): Promise
     throw new Error(
       'The public keys are unavailable: DATA_KEY is not set, and this database has no sandbox key. Set DATA_KEY, or pass a copy of /.well-known/jwks.json with --jwks FILE.',
     )
-  return (await deriveSigningKey(dataKey)).keySet
+  return readKeySet(database, dataKey)
 }
 
 /** The issuer of receipts: the configured origin, or that of the newest receipt. */

@@ -18,7 +18,7 @@ const DERIVED = [
 /** One finding for each configured key, by the name of its variable. */
 export async function checkKeys(config: Config, { keys, env }: { keys: Keys; env: Env }): Promise<Finding[]> {
   const [{ sponsorKey, ownerKey }] = config.chains
-  const { sessionSecret, dataKey, dataKeyPrevious, receiptKey } = config
+  const { sessionSecret, sessionSecretPrevious, dataKey, dataKeyPrevious, receiptKey } = config
   const openChainKey = async (name: string, text: string) =>
     `secp256k1, ${(await keys.openChainKey(name, text)).address}`
   const openDocumentKey = async (name: string, text: string) => {
@@ -42,6 +42,7 @@ export async function checkKeys(config: Config, { keys, env }: { keys: Keys; env
     ['CHAIN_OWNER_KEY', ownerKey, openChainKey],
     ['RECEIPT_KEY', receiptKey, openDocumentKey],
     ['SESSION_SECRET', sessionSecret, openSecret],
+    ['SESSION_SECRET_PREVIOUS', sessionSecretPrevious, openSecret],
     ['DATA_KEY', dataKey, openSeal],
     ['DATA_KEY_PREVIOUS', dataKeyPrevious, openSeal],
   ]

@@ -51,7 +51,7 @@ export async function keys(
   )
 }
 
-const wrappable = ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET'] as const
+const wrappable = ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET', 'SESSION_SECRET_PREVIOUS'] as const
 
 function isWrappable(name: string | undefined): name is (typeof wrappable)[number] {
   return wrappable.some((one) => one === name)
@@ -68,6 +68,7 @@ async function wrap(
     DATA_KEY: config.dataKey,
     DATA_KEY_PREVIOUS: config.dataKeyPrevious,
     SESSION_SECRET: config.sessionSecret,
+    SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious,
   }
   const value = values[name]
   if (value === null) throw new Error(`Set ${name}, or ${name}_FILE, to the secret.`)

@@ -299,7 +299,7 @@ export const commands: readonly Command[] = [
     parameters: 'VARIABLE',
     about: 'encrypt a secret by an AES key in a token; prints the new value of its variable',
     required: ['with'],
-    words: ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET'],
+    words: ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET', 'SESSION_SECRET_PREVIOUS'],
     details:
       'The gateway opens it at its start. A value that another key has wrapped is opened first, so that the wrapping key can be replaced.',
     examples: [

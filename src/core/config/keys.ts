@@ -43,6 +43,7 @@ const documentKey = z
 
 export const keyVariables = {
   SESSION_SECRET: secret.optional(),
+  SESSION_SECRET_PREVIOUS: secret.optional(),
   DATA_KEY: secret.optional(),
   DATA_KEY_PREVIOUS: secret.optional(),
   RECEIPT_KEY: documentKey.optional(),
@@ -54,6 +55,8 @@ const variables = z.object(keyVariables)
 
 export interface KeyConfig {
   readonly sessionSecret: string | null
+  /** Verifies what it signed, during a rotation. */
+  readonly sessionSecretPrevious: string | null
   /** Encrypts stored secrets and personal data. */
   readonly dataKey: string | null
   /** Opens what it sealed, during a rotation. */
@@ -67,6 +70,7 @@ export interface KeyConfig {
 export function readKeys(settings: z.output<typeof variables>): KeyConfig {
   return {
     sessionSecret: settings.SESSION_SECRET ?? null,
+    sessionSecretPrevious: settings.SESSION_SECRET_PREVIOUS ?? null,
     dataKey: settings.DATA_KEY ?? null,
     dataKeyPrevious: settings.DATA_KEY_PREVIOUS ?? null,
     receiptKey: settings.RECEIPT_KEY ?? null,

@@ -391,13 +391,11 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     given.PEG_FEEDS !== undefined && given[nodeVariables(given)[0] ?? ''] === undefined
       ? ['PEG_FEEDS: needs a node of the first chain; a sandbox sets prices by POST /sandbox/prices']
       : []
-  const rotated =
-    given.DATA_KEY_PREVIOUS === undefined
-      ? []
-      : given.DATA_KEY === undefined
-        ? ['DATA_KEY: missing; it is the key that replaces DATA_KEY_PREVIOUS']
-        : given.DATA_KEY === given.DATA_KEY_PREVIOUS
-          ? ['DATA_KEY_PREVIOUS: must differ from DATA_KEY']
-          : []
+  const rotated = ['DATA_KEY', 'SESSION_SECRET'].flatMap((name) => {
+    const previous = `${name}_PREVIOUS`
+    if (given[previous] === undefined) return []
+    if (given[name] === undefined) return [`${name}: missing; it is the key that replaces ${previous}`]
+    return given[name] === given[previous] ? [`${previous}: must differ from ${name}`] : []
+  })
   return [...half, ...issuers, ...pooled, ...priced, ...rotated]
 }

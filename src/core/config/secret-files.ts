@@ -28,6 +28,7 @@ const secrets: ReadonlySet<string> = new Set([
   'REDIS_URL',
   'SCREENING_API_KEY',
   'SESSION_SECRET',
+  'SESSION_SECRET_PREVIOUS',
   'SMTP_URL',
   'SUMSUB_APP_TOKEN',
   'SUMSUB_SECRET_KEY',

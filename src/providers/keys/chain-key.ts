@@ -1,5 +1,5 @@
 /** A key on secp256k1 whose store returns plain ECDSA: made canonical, with the parity that chains need. */
-import { getAddress, type Hex, hexToBytes, keccak256, recoverAddress, serializeSignature, toHex } from 'viem'
+import { concatHex, getAddress, type Hex, hexToBytes, keccak256, recoverAddress, toHex } from 'viem'
 import type { ChainKey, StoredKey } from './port.ts'
 
 /** Order of secp256k1. @see https://www.secg.org/sec2-v2.pdf */
@@ -33,10 +33,17 @@ export async function completeSignature(address: Hex, digest: Hex, signed: Uint8
   const [r, s] = [toHex(signed.subarray(0, 32)), BigInt(toHex(signed.subarray(32)))]
   const low = toHex(s > ORDER / 2n ? ORDER - s : s, { size: 32 })
   for (const yParity of [0, 1]) {
-    const signature = serializeSignature({ r, s: low, yParity })
-    // A number that is no point on the curve recovers nothing.
-    const signer = await recoverAddress({ hash: digest, signature }).catch(() => null)
-    if (signer === address) return signature
+    const signature = concatHex([r, low, yParity === 0 ? '0x1b' : '0x1c'])
+    if ((await findSigner(digest, signature)) === address) return signature
   }
   throw new Error(`the store signed with another key than that of ${address}`)
+}
+
+/** @returns null for numbers that are no signature. */
+async function findSigner(hash: Hex, signature: Hex): Promise<Hex | null> {
+  try {
+    return await recoverAddress({ hash, signature })
+  } catch {
+    return null
+  }
 }

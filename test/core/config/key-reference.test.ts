@@ -31,7 +31,9 @@ describe('a reference to a key', () => {
     ['pkcs11:token=bursar;object=sponsor?wrapped=a?b', 'more than one'],
   ])('is refused as %s', (text, why) => {
     expect(() => parseKeyReference(text)).toThrow(why)
-    expect(() => readKeyConfig({ DATA_KEY: text })).toThrow(`DATA_KEY: ${why.slice(0, 5)}`.slice(0, 10))
+    expect(() => readKeyConfig({ DATA_KEY: text })).toThrow(
+      /^The configuration is not valid:\n {2}DATA_KEY: /,
+    )
   })
 
   it('takes the place of a key in its variable, and nothing else does', () => {

@@ -93,6 +93,7 @@ describe('the configuration', () => {
       fxRatesUrl: null,
       pegFeeds: new Map(),
       sessionSecret: null,
+      sessionSecretPrevious: null,
       receiptKey: null,
       pkcs11: { module: null, pin: null },
       dataKey: null,
