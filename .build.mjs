@@ -33,6 +33,7 @@ const installed = [
   'pg',
   'pino',
   'pino-pretty',
+  'pkcs11js',
   'xmlbuilder2',
 ]
 /** A program part with packages of its own, which few deployments need: a bundle beside the first. */

@@ -89,7 +89,11 @@ for (const name of readdirSync('.cache').filter((file) => /^cluster-\w+\.tar$/.t
 
 const dependencies = Object.fromEntries(Object.entries(own.dependencies).filter(([name]) => outside.has(name)))
 const writeJson = (path, value) => writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`)
-writeJson(join(folder, 'package.json'), { ...own, files: [...files, '.cache', 'THIRD-PARTY.txt', 'npm-shrinkwrap.json', 'server.json'], dependencies })
+// It is compiled when it is installed, and only keys in tokens need it: who has some installs it beside.
+const { pkcs11js, ...optionalDependencies } = own.optionalDependencies
+const beside = { peerDependencies: { pkcs11js }, peerDependenciesMeta: { pkcs11js: { optional: true } } }
+const shipped = [...files, '.cache', 'THIRD-PARTY.txt', 'npm-shrinkwrap.json', 'server.json']
+writeJson(join(folder, 'package.json'), { ...own, files: shipped, dependencies, optionalDependencies, ...beside })
 
 // The lock file without what is not installed here. As a shrinkwrap it counts for whoever installs the package.
 cpSync('package-lock.json', join(folder, 'package-lock.json'))

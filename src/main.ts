@@ -45,7 +45,7 @@ async function main(argv: readonly string[]): Promise<number> {
       return (await import('./commands/backup.ts')).restore(requireOption(file, 'FILE'), process.env)
     }
     case 'keys':
-      return (await import('./commands/keys.ts')).keys(rest, process.env)
+      return (await import('./commands/keys.ts')).keys(rest, values, process.env)
     case 'audit':
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
     case 'export':

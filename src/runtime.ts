@@ -36,6 +36,7 @@ import { createConfiguredChats } from './providers/chats/configured.ts'
 import { createConfiguredDiscovery } from './providers/discovery/configured.ts'
 import { createConfiguredIdentityProviders } from './providers/identity-provider/configured.ts'
 import { createConfiguredReview } from './providers/identity-review/configured.ts'
+import { createConfiguredKeys } from './providers/keys/configured.ts'
 import { createConfiguredMessages } from './providers/messages/configured.ts'
 import { createPrometheusMetrics } from './providers/metrics/prometheus.ts'
 import { countRefusals, observeProvider } from './providers/observe-provider.ts'
@@ -57,6 +58,7 @@ import { createConfiguredTravelRule } from './providers/travel-rule-network/conf
 import { createWebBotAuth } from './providers/web-bot-auth.ts'
 import { hasSigner } from './rails/wallets/signing/signer-store.ts'
 import { claimDeployment } from './records/decisions/deployment.ts'
+import { publishReceiptKey } from './records/decisions/receipt-keys.ts'
 import { createEventWatches } from './records/events/watch-events.ts'
 import { createJournal } from './records/journal/write.ts'
 import {
@@ -111,10 +113,11 @@ export async function createRuntime(
   }: { origin: string; ownOrigin: () => string; tools: readonly Tool[]; log: Log; outside?: Outside },
 ): Promise<Runtime> {
   const rateLimits = buildRateLimits(config)
+  const keys = createConfiguredKeys(config)
   let shared: SharedClock | undefined
   const clock: Clock = () => (shared?.clock ?? systemClock)()
   const [{ started, late }, database] = await startTogether(
-    () => startChains(config, { clock, log }),
+    () => startChains(config, { clock, log, keys }),
     () =>
       withVariableName(
         describeVariable('DATABASE_URL', config.databaseUrl) ?? 'DATA_DIR',
@@ -141,6 +144,7 @@ export async function createRuntime(
       log.error({ err, decisions: unstoredCodes.size }, 'decisions stay without an authentication code')
     })
     await database.close()
+    await keys.close()
   }
   try {
     const { databaseUrl: url } = config
@@ -150,11 +154,12 @@ export async function createRuntime(
     if (database.engine === 'postgres') shared = await createSharedClock(database, { own: systemClock, log })
     // Production has no calendar of its own, whatever its database says.
     const calendar = config.mode === 'sandbox' ? await createBusinessCalendar(database) : null
-    const settings = await buildSettings(config, origin, database)
+    const settings = await buildSettings(config, { origin, database, keys })
     const { dataKey } = settings
     const webBotAuth = config.webBotAuth ? createWebBotAuth({ dataKey, origin, clock }) : null
-    const chainOwner = readChainOwner(config)
+    const chainOwner = await readChainOwner(config, keys)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
+    await publishReceiptKey(database, settings, clock())
     const authenticating = { dataKey, log, unstoredCodes }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
     const [first, ...others] = started
@@ -294,6 +299,7 @@ export { readChainOwner } from './chain/configured.ts'
 export const loadChainInspection = () => import('./chain/node/inspect.ts')
 export const loadChainContracts = () => import('./chain/node/contracts-on-node.ts')
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'
+export { createConfiguredKeys } from './providers/keys/configured.ts'
 export const loadRedisRateLimiter = () => import('./providers/rate-limiter/redis.ts')
 export const loadBackup = () => import('./storage/backup.ts')
 export { openDatabase } from './storage/configured.ts'

@@ -12,18 +12,22 @@ import { parseRateLimit, rateClasses } from '../policies/rate-classes.ts'
 import { listOriginNames } from './core/base/origins.ts'
 import type { Config } from './core/config/read-config.ts'
 import type { Settings } from './kernel/context.ts'
+import type { Keys } from './providers/keys/port.ts'
 import type { RateLimit } from './providers/rate-limiter/port.ts'
-import { openDataKey } from './records/decisions/data-key.ts'
+import { openDataKey, openDataKeys } from './records/decisions/data-key.ts'
+import { openReceiptKey } from './records/decisions/signing-key.ts'
 import { sandboxSecret } from './sandbox/sandbox.ts'
 import type { Database } from './storage/database.ts'
 
-/** @param origin public origin. */
+/** @param origin public origin. @throws Error with the variable of a secret that cannot be opened. */
 export async function buildSettings(
   config: Config,
-  origin: string,
-  database: Database,
+  { origin, database, keys }: { origin: string; database: Database; keys: Keys },
 ): Promise<Omit<Settings, 'rateLimits'>> {
-  const secret = config.sessionSecret ?? (await sandboxSecret(database, 'session'))
+  const { session, sessionPrevious, data, previous } = await openSecrets(config, keys)
+  const secret = session ?? (await sandboxSecret(database, 'session'))
+  const current = data ?? (await sandboxSecret(database, 'data'))
+  const dataKey = await openDataKey(database, { current, previous })
   return {
     mode: config.mode,
     origin,
@@ -31,10 +35,9 @@ export async function buildSettings(
     x402PayTo: hexAddress(config.x402.payTo ?? SANDBOX_PAY_TO),
     trustedProxies: config.trustedProxies,
     sessionKey: Buffer.from(secret),
-    dataKey: await openDataKey(database, {
-      current: config.dataKey ?? (await sandboxSecret(database, 'data')),
-      previous: config.dataKeyPrevious,
-    }),
+    previousSessionKeys: sessionPrevious === null ? [] : [Buffer.from(sessionPrevious)],
+    dataKey,
+    receiptKey: await openReceiptKey(keys, { ...config, dataKey }),
     ...buildWebSettings(config, origin),
     founderAccount: config.founderAccount,
     guests: config.guests,
@@ -51,6 +54,20 @@ export async function buildSettings(
     cardPullMs: config.cards.pullMs,
     cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
   }
+}
+
+/** The session secret and the data keys; null if none is configured. */
+async function openSecrets(config: Config, keys: Keys) {
+  const { sessionSecret, sessionSecretPrevious } = config
+  const [session, sessionPrevious, { current: data, previous }] = await Promise.all([
+    sessionSecret === null ? null : keys.openSecret('SESSION_SECRET', sessionSecret),
+    sessionSecretPrevious === null ? null : keys.openSecret('SESSION_SECRET_PREVIOUS', sessionSecretPrevious),
+    openDataKeys(keys, config),
+  ])
+  // The configuration has compared only what it could see.
+  if (session !== null && session === data)
+    throw new Error('DATA_KEY must differ from SESSION_SECRET, so that leaking one does not expose both.')
+  return { session, sessionPrevious, data, previous }
 }
 
 /**

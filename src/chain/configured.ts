@@ -1,4 +1,3 @@
-import { privateKeyToAddress } from 'viem/accounts'
 import type { Clock } from '../core/base/clock.ts'
 import type { Log } from '../core/base/log.ts'
 import { describeVariable, withVariableName } from '../core/base/start-together.ts'
@@ -6,12 +5,23 @@ import type { ConfiguredChain } from '../core/config/chains.ts'
 import type { Config } from '../core/config/read-config.ts'
 import type { ChainName } from '../core/money/chains.ts'
 import type { Chain } from '../providers/chain/port.ts'
+import type { ChainKey, Keys } from '../providers/keys/port.ts'
 import { isConnectionError } from './relay/refusal.ts'
 
 interface Parts {
   readonly clock: Clock
   readonly log: Log
+  readonly keys: Pick<Keys, 'openChainKey'>
 }
+
+/** The gateway's keys, which are the same on every chain. */
+interface Signers {
+  readonly sponsor: ChainKey | null
+  readonly owner: ChainKey | null
+}
+
+/** A part of a chain's start. */
+type Starting = Parts & Signers & { readonly hasCards: boolean }
 
 /** @property started the default first. @property late chains whose node did not answer, to be tried again. */
 export interface StartedChains {
@@ -29,9 +39,10 @@ export async function startConfiguredChains(
   parts: Parts,
 ): Promise<StartedChains> {
   const [first, ...others] = chains
-  const starting = startOne(first, { ...parts, hasCards: true })
+  const signers = await openSigners(first, parts.keys)
+  const starting = startOne(first, { ...parts, ...signers, hasCards: true })
   const connect = async (chain: ConfiguredChain) => {
-    const connected = await startOne(chain, { ...parts, hasCards: false })
+    const connected = await startOne(chain, { ...parts, ...signers, hasCards: false })
     try {
       await requireSameWallets(await starting, connected)
       return connected
@@ -72,15 +83,15 @@ async function requireSameWallets(first: Chain, other: Chain): Promise<void> {
   }
 }
 
-function startOne(chain: ConfiguredChain, parts: Parts & { readonly hasCards: boolean }): Promise<Chain> {
+function startOne(chain: ConfiguredChain, parts: Starting): Promise<Chain> {
   const { name, rpcUrl, rpcVariable } = chain
   const variable = describeVariable(rpcVariable, rpcUrl) ?? (parts.hasCards ? 'CHAIN' : `CHAINS (${name})`)
   return withVariableName(variable, startByKind(chain, parts))
 }
 
 async function startByKind(
-  { kind, name, rpcVariable, rpcUrl, sponsorKey, ownerKey, anvilBinary, x402Hashes }: ConfiguredChain,
-  parts: Parts & { readonly hasCards: boolean },
+  { kind, name, rpcVariable, rpcUrl, anvilBinary, x402Hashes }: ConfiguredChain,
+  parts: Starting,
 ): Promise<Chain> {
   switch (kind) {
     case 'anvil':
@@ -91,8 +102,6 @@ async function startByKind(
         name,
         variable: rpcVariable,
         url: rpcUrl ?? '',
-        sponsorKey,
-        ownerKey,
         x402Hashes,
       })
     case 'simulated':
@@ -100,10 +109,22 @@ async function startByKind(
   }
 }
 
+async function openSigners(
+  { sponsorKey, ownerKey }: Pick<ConfiguredChain, 'sponsorKey' | 'ownerKey'>,
+  keys: Parts['keys'],
+): Promise<Signers> {
+  const [sponsor, owner] = await Promise.all([
+    sponsorKey === null ? null : keys.openChainKey('CHAIN_SPONSOR_KEY', sponsorKey),
+    ownerKey === null ? null : keys.openChainKey('CHAIN_OWNER_KEY', ownerKey),
+  ])
+  return { sponsor, owner }
+}
+
 /** Address of the key that owns the wallets of public chains; null: the sandbox's own key owns them. */
-export function readChainOwner({
-  chains: [{ ownerKey, sponsorKey }],
-}: Pick<Config, 'chains'>): string | null {
-  const key = ownerKey ?? sponsorKey
-  return key === null ? null : privateKeyToAddress(`0x${key.slice(2)}`)
+export async function readChainOwner(
+  { chains: [first] }: Pick<Config, 'chains'>,
+  keys: Parts['keys'],
+): Promise<string | null> {
+  const { sponsor, owner } = await openSigners(first, keys)
+  return (owner ?? sponsor)?.address ?? null
 }

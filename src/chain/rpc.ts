@@ -4,6 +4,7 @@ import type { Log } from '../core/base/log.ts'
 import { timers } from '../core/base/timers.ts'
 import { type ChainName, chainFacts, nameRpcVariable } from '../core/money/chains.ts'
 import type { Chain, Hex } from '../providers/chain/port.ts'
+import type { ChainKey } from '../providers/keys/port.ts'
 import { createEvmChain } from './evm-chain.ts'
 import { newSandboxSeed } from './keys.ts'
 import { openDevelopmentSession } from './node/development-session.ts'
@@ -29,10 +30,10 @@ export interface RpcChainOptions {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
-  /** Private key that pays for gas; required on public chains only. */
-  readonly sponsorKey?: string | null | undefined
-  /** Private key that owns the Safes of a public chain; the sponsor's by default. */
-  readonly ownerKey?: string | null | undefined
+  /** Pays for gas; required on public chains only. */
+  readonly sponsor?: ChainKey | null | undefined
+  /** Owns the Safes of a public chain; the sponsor by default. */
+  readonly owner?: ChainKey | null | undefined
   /** keccak256 of the code that a public chain's contracts of `upto` payments may have; none by default. */
   readonly x402Hashes?: readonly Hex[] | undefined
   /** Addresses of a public chain's contracts, where they differ from the usual ones. */
@@ -54,7 +55,7 @@ const WATCH_MS = 2_000
  * @throws Error listing everything that is missing: the right chain id, a sponsor key, contracts.
  */
 export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
-  const { name, url, clock, log, sponsorKey, ownerKey, waitMs = 4_000, hasCards = true } = options
+  const { name, url, clock, log, sponsor, owner, waitMs = 4_000, hasCards = true } = options
   const { variable = nameRpcVariable(name) } = options
   const facts = chainFacts(name)
   const contracts = { ...canonicalContracts, ...options.contracts }
@@ -73,7 +74,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     if (!isDevelopment) {
       const session = await openPublicSession(
         { client, clock, log },
-        { variable, contracts, tokens, sponsorKey, ownerKey, x402Hashes: new Set(options.x402Hashes) },
+        { variable, contracts, tokens, sponsor, owner, x402Hashes: new Set(options.x402Hashes) },
       )
       return { session, isFresh: false }
     }

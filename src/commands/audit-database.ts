@@ -4,11 +4,14 @@ import { join } from 'node:path'
 import { decodeJwt } from 'jose'
 import { createLog } from '../core/base/log.ts'
 import type { DataKey } from '../core/base/seal.ts'
+import type { KeyConfig } from '../core/config/keys.ts'
 import { type Config, readConfig } from '../core/config/read-config.ts'
-import { openDataKey } from '../records/decisions/data-key.ts'
-import { deriveSigningKey, type KeySet } from '../records/decisions/signing-key.ts'
+import type { Keys } from '../providers/keys/port.ts'
+import { openDataKey, openDataKeys } from '../records/decisions/data-key.ts'
+import { readKeySet } from '../records/decisions/receipt-keys.ts'
+import { type KeySet, openReceiptKey, type SigningKey } from '../records/decisions/signing-key.ts'
 import { readHead, readSealed } from '../records/decisions/store.ts'
-import { openDatabase } from '../runtime.ts'
+import { createConfiguredKeys, openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
 
 /**
@@ -44,31 +47,61 @@ export async function onAuditDatabase<Result>(
   }
 }
 
+/** Runs work with the configured keys, then leaves their tokens. */
+export async function withKeys<Result>(
+  config: Pick<KeyConfig, 'pkcs11'>,
+  work: (keys: Keys) => Promise<Result>,
+): Promise<Result> {
+  const keys = createConfiguredKeys(config)
+  try {
+    return await work(keys)
+  } finally {
+    await keys.close()
+  }
+}
+
 /** The data key: DATA_KEY, or the sandbox's own; null if neither exists. */
-export async function readDataKey(
+export function readDataKey(database: Database, config: KeyConfig): Promise<DataKey | null> {
+  return withKeys(config, (keys) => readDataKeyBy(keys, database, config))
+}
+
+/** As {@link readDataKey}, with keys that are open already: a process opens its tokens once. */
+export async function readDataKeyBy(
+  keys: Pick<Keys, 'openSecret'>,
   database: Database,
-  { dataKey, dataKeyPrevious: previous }: Pick<Config, 'dataKey' | 'dataKeyPrevious'>,
+  config: KeyConfig,
 ): Promise<DataKey | null> {
+  const { current: configured, previous } = await openDataKeys(keys, config)
   const kept = await database.kysely
     .selectFrom('sandbox_secret')
     .select('value')
     .where('name', '=', 'data')
     .executeTakeFirst()
-  const current = dataKey ?? kept?.value
+  const current = configured ?? kept?.value
   return current === undefined ? null : openDataKey(database, { current, previous })
 }
 
-/** @throws Error when neither DATA_KEY nor the sandbox's own data key exists. */
-export async function loadKeySet(
+/** The keys that a command signs documents with; null without a data key. */
+export function withSigningKey<Result>(
   database: Database,
-  config: Pick<Config, 'dataKey' | 'dataKeyPrevious'>,
-): Promise<KeySet> {
+  config: KeyConfig,
+  work: (keys: { readonly dataKey: DataKey; readonly receiptKey: SigningKey } | null) => Promise<Result>,
+): Promise<Result> {
+  return withKeys(config, async (keys) => {
+    const dataKey = await readDataKeyBy(keys, database, config)
+    if (dataKey === null) return work(null)
+    return work({ dataKey, receiptKey: await openReceiptKey(keys, { ...config, dataKey }) })
+  })
+}
+
+/** @throws Error when neither DATA_KEY nor the sandbox's own data key exists. */
+export async function loadKeySet(database: Database, config: KeyConfig): Promise<KeySet> {
   const dataKey = await readDataKey(database, config)
   if (dataKey === null)
     throw new Error(
       'The public keys are unavailable: DATA_KEY is not set, and this database has no sandbox key. Set DATA_KEY, or pass a copy of /.well-known/jwks.json with --jwks FILE.',
     )
-  return (await deriveSigningKey(dataKey)).keySet
+  return readKeySet(database, dataKey)
 }
 
 /** The issuer of receipts: the configured origin, or that of the newest receipt. */

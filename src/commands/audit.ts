@@ -3,7 +3,7 @@
 import { systemClock } from '../core/base/clock.ts'
 import { formatLine, headerLine } from '../records/decisions/export-lines.ts'
 import { auditUnsealed } from '../records/decisions/judge-decision.ts'
-import { deriveSigningKey, type KeySet } from '../records/decisions/signing-key.ts'
+import type { KeySet } from '../records/decisions/signing-key.ts'
 import { readHead, sealedPages } from '../records/decisions/store.ts'
 import { type ChainReport, verifyChain } from '../records/decisions/verify-chain.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from '../records/journal/entry.ts'
@@ -11,7 +11,7 @@ import { journalLine } from '../records/journal/export-lines.ts'
 import { journalPages, readJournalHead } from '../records/journal/read.ts'
 import { isSignedHead, type JournalReport, signHead, verifyJournal } from '../records/journal/verify.ts'
 import type { Database } from '../storage/database.ts'
-import { findIssuer, loadKeySet, onAuditDatabase, readDataKey } from './audit-database.ts'
+import { findIssuer, loadKeySet, onAuditDatabase, readDataKey, withSigningKey } from './audit-database.ts'
 import { openExport, readKeySet, writeWhole } from './audit-files.ts'
 import { verifyPurchase } from './audit-purchase.ts'
 
@@ -56,8 +56,9 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
     const { sequence, hash } = await readHead(database)
     const head = { sequence: Number(sequence), hash }
     const journal = await readJournalHead(database)
-    const dataKey = await readDataKey(database, config)
-    const signature = dataKey === null ? null : await signHead(await deriveSigningKey(dataKey), journal)
+    const signature = await withSigningKey(database, config, async (own) =>
+      own === null ? null : signHead(own.receiptKey, journal),
+    )
     await writeWhole(
       out,
       exportParts(

@@ -2,9 +2,9 @@
 import { systemClock } from '../core/base/clock.ts'
 import { createLog } from '../core/base/log.ts'
 import type { ChainConfig, ConfiguredChain } from '../core/config/chains.ts'
-import { readChainConfig } from '../core/config/read-config.ts'
+import { readChainConfig, readKeyConfig } from '../core/config/read-config.ts'
 import { chainFacts } from '../core/money/chains.ts'
-import { loadChainContracts } from '../runtime.ts'
+import { createConfiguredKeys, loadChainContracts } from '../runtime.ts'
 
 const usage = 'Usage: bursar chain check [CHAIN] [--json] | chain deploy [CHAIN] [--json]'
 
@@ -25,8 +25,12 @@ export async function chain(
   const { id: chainId, explorer } = chainFacts(name)
   const on = { chain: name, chainId }
   if (action === 'deploy') {
+    const sponsor =
+      sponsorKey === null
+        ? null
+        : await createConfiguredKeys(readKeyConfig(env)).openChainKey('CHAIN_SPONSOR_KEY', sponsorKey)
     const contracts = await deployContractsOn(node, {
-      sponsorKey,
+      sponsor,
       clock: systemClock,
       log: createLog('warn'),
     })

@@ -4,6 +4,7 @@ import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { findSharedPaths } from '../core/base/private-directory.ts'
+import { isKeyReference } from '../core/config/key-reference.ts'
 import type { Config } from '../core/config/read-config.ts'
 import { type Finding, fail, ok, probeWeb, warn } from './doctor-probes.ts'
 
@@ -65,7 +66,7 @@ export function checkSecrets(config: Config): Finding {
     CHAIN_SPONSOR_KEY: chain.sponsorKey,
     CHAIN_OWNER_KEY: chain.ownerKey,
     METRICS_TOKEN: metricsToken,
-  }).filter((entry): entry is [string, string] => entry[1] !== null)
+  }).filter((entry): entry is [string, string] => entry[1] !== null && !isKeyReference(entry[1]))
   const guessable = named.filter(([, secret]) => new Set(secret).size < 8).map(([name]) => name)
   const hint = 'Generate a random value: openssl rand -base64 48 (for chain keys: openssl rand -hex 32).'
   if (guessable.length > 0) return fail('secrets', `easily guessed: ${guessable.join(', ')}`, hint)

@@ -9,16 +9,18 @@ import type { ConfiguredChain } from '../core/config/chains.ts'
 import type { Config } from '../core/config/read-config.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { chainFacts } from '../core/money/chains.ts'
+import type { ChainKey, Keys } from '../providers/keys/port.ts'
 import { deploymentFaults } from '../records/decisions/deployment.ts'
 import { loadChainInspection, loadRedisRateLimiter, openDatabase, readChainOwner } from '../runtime.ts'
 import { findAbsentParts } from './absent-parts.ts'
-import { readDataKey } from './audit-database.ts'
+import { readDataKeyBy } from './audit-database.ts'
 import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
 import { checkVendor, vendorReads } from './doctor-vendors.ts'
 
 /** @property note records another clock's time. */
 export interface CheckContext {
   readonly config: Config
+  readonly keys: Keys
   readonly signal: AbortSignal
   readonly note: (of: string, theirs: Date | null) => void
 }
@@ -30,7 +32,7 @@ const SERVER = 'Start the server in DATABASE_URL, or correct its host, port, use
  * Checks that the database responds, is recent enough and has every migration. A database that a gateway has open is
  * not touched.
  */
-export async function checkDatabase({ config, note }: CheckContext): Promise<Finding> {
+export async function checkDatabase({ config, keys, note }: CheckContext): Promise<Finding> {
   const { databaseUrl, dataDirectory, mode } = config
   if (databaseUrl === null && dataDirectory === 'memory') return ok('database', 'embedded, in memory only')
   if (databaseUrl === null && !existsSync(join(dataDirectory, 'cluster')))
@@ -64,9 +66,9 @@ export async function checkDatabase({ config, note }: CheckContext): Promise<Fin
       const pending = await database.pendingMigrations()
       if (pending.length === 0) {
         const deployment = {
-          dataKey: await readDataKey(database, config),
+          dataKey: await readDataKeyBy(keys, database, config),
           chainId: null,
-          chainOwner: readChainOwner(config),
+          chainOwner: await readChainOwner(config, keys),
         }
         const [fault] = await deploymentFaults(database, deployment)
         if (fault !== undefined) return fail('database', name, fault)
@@ -119,10 +121,12 @@ export async function checkLimits({ config }: CheckContext): Promise<Finding> {
 }
 
 /** Checks that each chain is reachable and correct, and that its sponsor has funds. */
-export function checkChains({ config, signal, note }: CheckContext): Promise<Finding[]> {
+export async function checkChains({ config, keys, signal, note }: CheckContext): Promise<Finding[]> {
+  const [{ sponsorKey }] = config.chains
+  const key = sponsorKey === null ? null : await keys.openChainKey('CHAIN_SPONSOR_KEY', sponsorKey)
   return Promise.all(
     config.chains.map(async (chain, at) => {
-      const finding = await checkChain(chain, { signal, note })
+      const finding = await checkChain(chain, { sponsor: key?.address ?? null, signal, note })
       return at === 0 ? finding : { ...finding, name: `chain ${chain.name}` }
     }),
   )
@@ -137,8 +141,12 @@ const supportNotes = {
 } as const
 
 async function checkChain(
-  { kind, name, rpcUrl, rpcVariable, anvilBinary, sponsorKey, x402Hashes }: ConfiguredChain,
-  { signal, note }: Pick<CheckContext, 'signal' | 'note'>,
+  { kind, name, rpcUrl, rpcVariable, anvilBinary, x402Hashes }: ConfiguredChain,
+  {
+    sponsor,
+    signal,
+    note,
+  }: Pick<CheckContext, 'signal' | 'note'> & { readonly sponsor: ChainKey['address'] | null },
 ): Promise<Finding> {
   const look = await loadChainInspection()
   if (kind === 'simulated') return ok('chain', 'simulated, in memory')
@@ -154,7 +162,7 @@ async function checkChain(
   const { host } = new URL(rpcUrl ?? '')
   const at = `${host}`
   try {
-    const sight = await look.inspectChain({ name, url: rpcUrl ?? '', sponsorKey, x402Hashes }, signal)
+    const sight = await look.inspectChain({ name, url: rpcUrl ?? '', sponsor, x402Hashes }, signal)
     note(`the node at ${host}`, sight.date)
     if (sight.chainId !== sight.expectedChainId)
       return fail(

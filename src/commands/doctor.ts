@@ -3,6 +3,8 @@ import { systemClock } from '../core/base/clock.ts'
 import { type Cancel, timers } from '../core/base/timers.ts'
 import { type Config, readConfig, unknownVariables } from '../core/config/read-config.ts'
 import { buildRateLimits, settingsErrors } from '../settings.ts'
+import { withKeys } from './audit-database.ts'
+import { checkKeys } from './doctor-keys.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
 import {
   type CheckContext,
@@ -51,11 +53,14 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
     ['disk', () => checkDisk(config)],
     ['files', () => checkFiles(config)],
     ['secrets', () => checkSecrets(config)],
+    ['keys', ({ keys }) => checkKeys(config, { keys, env })],
     ['origin', () => checkOrigin(config)],
     ['port', ({ signal }) => checkPort(config, signal)],
     ['providers', checkProviders],
   ]
-  const found = await Promise.all(checks.map(([name, check]) => inTime(name, check, { config, note })))
+  const found = await withKeys(config, (keys) =>
+    Promise.all(checks.map(([name, check]) => inTime(name, check, { config, keys, note }))),
+  )
   const mode = ok('configuration', `${config.mode} mode`)
   const unknown = unknownVariables(env).map(({ name, nearest }) =>
     warn(

@@ -2,10 +2,9 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemClock } from '../core/base/clock.ts'
-import { deriveSigningKey } from '../records/decisions/signing-key.ts'
 import { writeBundle } from '../records/decisions/write-bundle.ts'
 import { period } from '../records/statements/period.ts'
-import { findIssuer, onAuditDatabase, readDataKey } from './audit-database.ts'
+import { findIssuer, onAuditDatabase, withSigningKey } from './audit-database.ts'
 
 const usage = 'Usage: bursar export --month MONTH --out DIRECTORY'
 
@@ -20,26 +19,26 @@ export async function exportBooks(
   if (!success) throw new Error(`The period ${error.issues[0]?.message ?? 'is wrong'}.`)
   return onAuditDatabase(
     env,
-    async (database, config) => {
-      const dataKey = await readDataKey(database, config)
-      if (dataKey === null) throw new Error('DATA_KEY is not set: without it nobody can sign the bundle.')
-      const key = await deriveSigningKey(dataKey)
-      await makeDirectory(out)
-      try {
-        const report = await writeBundle(database, out, {
-          ...{ issuer: await findIssuer(database, config), key, period: span, now: systemClock() },
-          progress: showProgress,
-        })
-        if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
-        process.stdout.write(
-          `${report.decisions} decisions and ${report.postings} postings until ${report.to.toISOString()} are in ${out}.\nVerify them: python3 docs/verify/verify.py ${out} --jwks jwks.json\n`,
-        )
-        return 0
-      } catch (error) {
-        for (const name of await readdir(out)) await rm(join(out, name))
-        throw error
-      }
-    },
+    (database, config) =>
+      withSigningKey(database, config, async (own) => {
+        if (own === null) throw new Error('DATA_KEY is not set: without it nobody can sign the bundle.')
+        const { receiptKey: key, dataKey } = own
+        await makeDirectory(out)
+        try {
+          const report = await writeBundle(database, out, {
+            ...{ issuer: await findIssuer(database, config), key, dataKey, period: span, now: systemClock() },
+            progress: showProgress,
+          })
+          if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+          process.stdout.write(
+            `${report.decisions} decisions and ${report.postings} postings until ${report.to.toISOString()} are in ${out}.\nVerify them: python3 docs/verify/verify.py ${out} --jwks jwks.json\n`,
+          )
+          return 0
+        } catch (error) {
+          for (const name of await readdir(out)) await rm(join(out, name))
+          throw error
+        }
+      }),
     'With DATA_DIR only one process can open the books: stop the gateway first, or use DATABASE_URL.',
   )
 }

@@ -1,20 +1,30 @@
-/** `bursar keys rotate`: seals everything anew under DATA_KEY that DATA_KEY_PREVIOUS had sealed. */
+/**
+ * `bursar keys rotate`: seals everything anew under DATA_KEY that DATA_KEY_PREVIOUS had sealed. `bursar keys wrap`: encrypts a secret by
+ * a key in a token, for its variable.
+ */
 
 import { systemClock } from '../core/base/clock.ts'
-import { openDataKey, storeRoot } from '../records/decisions/data-key.ts'
+import { readKeyConfig } from '../core/config/read-config.ts'
+import { openDataKey, openDataKeys, storeRoot } from '../records/decisions/data-key.ts'
 import { claimDeployment } from '../records/decisions/deployment.ts'
 import { reseal, sealedColumns } from '../records/decisions/reseal.ts'
-import { onAuditDatabase } from './audit-database.ts'
+import { onAuditDatabase, withKeys } from './audit-database.ts'
 
 /** @returns the exit code: 1 if no key opens some value. @throws Error whose message is for a person. */
 export async function keys(
   [action, ...rest]: readonly string[],
+  { with: reference }: { readonly with?: string | undefined },
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  if (action !== 'rotate' || rest.length > 0) throw new Error('Usage: bursar keys rotate')
+  const [name, ...more] = rest
+  if (action === 'wrap' && isWrappable(name) && more.length === 0 && reference !== undefined)
+    return wrap(name, reference, env)
+  if (action !== 'rotate' || rest.length > 0 || reference !== undefined)
+    throw new Error(`Usage: bursar keys rotate | keys wrap ${wrappable.join(' | ')} --with pkcs11:…`)
   return onAuditDatabase(
     env,
-    async (database, { dataKey: current, dataKeyPrevious: previous }) => {
+    async (database, config) => {
+      const { current, previous } = await withKeys(config, (keys) => openDataKeys(keys, config))
       if (current === null || previous === null)
         throw new Error('Set DATA_KEY to the new key and DATA_KEY_PREVIOUS to the one before.')
       const dataKey = await openDataKey(database, { current, previous })
@@ -39,4 +49,32 @@ export async function keys(
     },
     'Stop the gateway first: the embedded database has one process.',
   )
+}
+
+const wrappable = ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET', 'SESSION_SECRET_PREVIOUS'] as const
+
+function isWrappable(name: string | undefined): name is (typeof wrappable)[number] {
+  return wrappable.some((one) => one === name)
+}
+
+/** Prints the variable's new value. One that is wrapped already is opened first, so that its wrapping key can be replaced. */
+async function wrap(
+  name: (typeof wrappable)[number],
+  reference: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const config = readKeyConfig(env)
+  const values = {
+    DATA_KEY: config.dataKey,
+    DATA_KEY_PREVIOUS: config.dataKeyPrevious,
+    SESSION_SECRET: config.sessionSecret,
+    SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious,
+  }
+  const value = values[name]
+  if (value === null) throw new Error(`Set ${name}, or ${name}_FILE, to the secret.`)
+  const wrapped = await withKeys(config, async (keys) =>
+    keys.wrap(reference, await keys.openSecret(name, value)),
+  )
+  process.stdout.write(`${wrapped}\n`)
+  return 0
 }

@@ -50,6 +50,11 @@ export const options = {
     about: 'pdf, csv, ofx, camt, hledger or json; json unless given',
   },
   month: { type: 'string', value: 'MONTH', about: 'month in UTC, such as 2026-11' },
+  with: {
+    type: 'string',
+    value: 'KEY',
+    about: 'reference of a key in a token, such as pkcs11:token=bursar;object=wrapping',
+  },
   types: { type: 'string', value: 'T,…', about: 'types of events, such as transfer.confirmed' },
   json: { type: 'boolean', about: 'print JSON' },
   help: { type: 'boolean', short: 'h', about: 'explain the command' },
@@ -288,6 +293,18 @@ export const commands: readonly Command[] = [
     details:
       'Gateways that have both keys keep serving. It may be interrupted and repeated: what is sealed under DATA_KEY stays. docs/operations.md has the steps.',
     examples: ['DATA_KEY_FILE=new.key DATA_KEY_PREVIOUS_FILE=old.key bursar keys rotate'],
+  },
+  {
+    name: 'keys wrap',
+    parameters: 'VARIABLE',
+    about: 'encrypt a secret by an AES key in a token; prints the new value of its variable',
+    required: ['with'],
+    words: ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET', 'SESSION_SECRET_PREVIOUS'],
+    details:
+      'The gateway opens it at its start. A value that another key has wrapped is opened first, so that the wrapping key can be replaced.',
+    examples: [
+      "DATA_KEY_FILE=data.key bursar keys wrap DATA_KEY --with 'pkcs11:token=bursar;object=wrapping'",
+    ],
   },
   {
     name: 'doctor',

@@ -35,6 +35,7 @@ import type { Tracing } from '../providers/tracing/port.ts'
 import type { TravelRuleNetwork } from '../providers/travel-rule-network/port.ts'
 import type { WebBotAuth } from '../providers/web-bot-auth.ts'
 import type { NamedPayee } from '../records/contacts/payee.ts'
+import type { SigningKey } from '../records/decisions/signing-key.ts'
 import type { EventWatches } from '../records/events/watch-events.ts'
 import type { WriteJournal } from '../records/journal/write.ts'
 import type { ScheduledOperation } from '../records/schedules/store.ts'
@@ -51,8 +52,12 @@ export interface Settings {
   readonly rateLimits: ReadonlyMap<string, RateLimit>
   /** Key of session tokens. */
   readonly sessionKey: Uint8Array
+  /** Keys that session tokens are verified with too, during a rotation. */
+  readonly previousSessionKeys: readonly Uint8Array[]
   /** Key that encrypts second factors and hashes addresses; without it, both are lost. */
   readonly dataKey: Uint8Array
+  /** Signs receipts and evidence. */
+  readonly receiptKey: SigningKey
   /** The WebAuthn relying party: a registrable domain. */
   readonly rpId: string
   /** Origins of our pages, where passkeys and cookie sessions work. The first is the canonical one. */

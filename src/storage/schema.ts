@@ -101,6 +101,7 @@ export interface Schema {
   rail_control: RailControlTable
   rate_publication: RatePublicationTable
   rate_window: RateWindowTable
+  receipt_key: ReceiptKeyTable
   recourse: RecourseTable
   recovery_review: RecoveryReviewTable
   refund: RefundTable
@@ -1287,6 +1288,13 @@ export interface RateWindowTable {
   key: string
   opened_at: Date
   count: number
+}
+
+export interface ReceiptKeyTable {
+  kid: string
+  public_key: string
+  mac: string
+  published_at: Date
 }
 
 export interface RecourseTable {

@@ -14,6 +14,7 @@ import { createSimulatedChain } from '../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../src/core/base/clock.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { Chain } from '../../src/providers/chain/port.ts'
+import { createEnvironmentKey } from '../../src/providers/keys/environment.ts'
 import { buildTransfer, buildWallet, fundedAccount, newAddress, testChain } from './chain.ts'
 
 const parts = { clock: systemClock, log: silentLog }
@@ -142,7 +143,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
         name: 'base-sepolia',
         ...parts,
         url,
-        sponsorKey,
+        sponsor: createEnvironmentKey(sponsorKey),
         contracts: developmentContracts(),
       })
     })
@@ -188,7 +189,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
         name: 'base-sepolia',
         ...parts,
         url,
-        sponsorKey,
+        sponsor: createEnvironmentKey(sponsorKey),
         contracts: developmentContracts(),
       })
       onTestFinished(() => later.close())
@@ -208,7 +209,7 @@ describe.skipIf(binary === undefined)('with an anvil binary (set ANVIL_BIN where
       )
       const incomplete = connectRpcChain({ name: 'base-sepolia', ...parts, url: await publicNode(node.url) })
       await expect(incomplete).rejects.toThrow(
-        /CHAIN_SPONSOR_KEY .*; module at .*: there is no contract; moduleSetup at .*: there is no contract/,
+        /CHAIN_SPONSOR_KEY is missing: it pays for gas; module at .*: there is no contract; moduleSetup at .*: there is no contract/,
       )
     })
   })

@@ -12,6 +12,7 @@ import { z } from 'zod'
 import { connectRpcChain } from '../../src/chain/rpc.ts'
 import { systemClock } from '../../src/core/base/clock.ts'
 import { silentLog } from '../../src/core/base/log.ts'
+import { createEnvironmentKey } from '../../src/providers/keys/environment.ts'
 import { bursar } from '../commands/bursar.ts'
 import { testServerUrl } from '../engines.ts'
 import { connectMcp } from '../mcp/client.ts'
@@ -114,7 +115,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil())('a gateway on Base',
         url: base.url,
         clock: systemClock,
         log: silentLog,
-        sponsorKey,
+        sponsor: createEnvironmentKey(sponsorKey),
       })
       await expect(connecting).rejects.toThrow(
         /^The node at CHAIN_RPC_URL_BASE cannot be used: entryPoint .*code hash.*; USDC .*18 decimals/,

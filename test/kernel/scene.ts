@@ -33,6 +33,7 @@ import { createSandboxAggregators } from '../../src/providers/swap-aggregator/sa
 import { noTracing } from '../../src/providers/tracing/port.ts'
 import { createSandboxTravelRule } from '../../src/providers/travel-rule-network/sandbox.ts'
 import { hasSigner } from '../../src/rails/wallets/signing/signer-store.ts'
+import { deriveSigningKey } from '../../src/records/decisions/signing-key.ts'
 import { createEventWatches } from '../../src/records/events/watch-events.ts'
 import { createJournal } from '../../src/records/journal/write.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -56,7 +57,9 @@ export const sandboxSettings: Settings = {
   trustedProxies: [],
   rateLimits: new Map([['mutations', { count: 3, seconds: 60 }]]),
   sessionKey: Buffer.from('a secret of thirty-two characters'),
+  previousSessionKeys: [],
   dataKey,
+  receiptKey: await deriveSigningKey(dataKey),
   rpId: 'bursar.example',
   webOrigins: [origin],
   founderAccount: null,

@@ -3,8 +3,9 @@ import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/rails/buying/evidence-document.ts'
 import { readOwnPurchase } from '../../src/rails/buying/store.ts'
+import { readKeySet } from '../../src/records/decisions/receipt-keys.ts'
 import { signDocument } from '../../src/records/decisions/signed-document.ts'
-import { deriveSigningKey, keySet } from '../../src/records/decisions/signing-key.ts'
+import { keySet } from '../../src/records/decisions/signing-key.ts'
 
 export default defineTool({
   name: 'purchases.evidence',
@@ -31,8 +32,8 @@ export default defineTool({
   run: async (context, { id }) => {
     const purchase = await readOwnPurchase(context.database, requireCaller(context), id)
     const evidence = await buildEvidence(context, purchase)
-    const key = await deriveSigningKey(context.settings.dataKey)
-    const jws = await signDocument(key, { type: EVIDENCE_TYPE, document: evidence })
-    return { evidence, jws, jwks: key.keySet }
+    const { dataKey, receiptKey } = context.settings
+    const jws = await signDocument(receiptKey, { type: EVIDENCE_TYPE, document: evidence })
+    return { evidence, jws, jwks: await readKeySet(context.database, dataKey) }
   },
 })

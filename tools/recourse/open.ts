@@ -6,7 +6,6 @@ import { parsePolicy } from '../../src/kernel/gates/policy.ts'
 import { requireScope } from '../../src/kernel/gates/scope.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { signDocument } from '../../src/records/decisions/signed-document.ts'
-import { deriveSigningKey } from '../../src/records/decisions/signing-key.ts'
 import { findPayment, scopeOfKind } from '../../src/records/recourse/payments.ts'
 import { openRecourse } from '../../src/records/recourse/run-recourse.ts'
 import { findRecourse, recourseReasons } from '../../src/records/recourse/store.ts'
@@ -65,10 +64,10 @@ export default defineTool({
     const hasGoods =
       payment.wasDelivered || (object.kind === 'card_transaction' && reason === 'not_as_described')
     if (hasGoods) await requireOwnersYes(context, input)
-    const key = await deriveSigningKey(context.settings.dataKey)
+    const { receiptKey } = context.settings
     const parts = {
       ...context,
-      signDocument: (of: { type: string; document: unknown }) => signDocument(key, of),
+      signDocument: (of: { type: string; document: unknown }) => signDocument(receiptKey, of),
     }
     const note = input.note === undefined ? null : visibleText(input.note)
     return viewRecourse(

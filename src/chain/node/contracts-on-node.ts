@@ -2,6 +2,7 @@
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { type ChainName, chainFacts } from '../../core/money/chains.ts'
+import type { ChainKey } from '../../providers/keys/port.ts'
 import { createNodeClient, remoteNodeOptions, requireChainId } from '../rpc/client.ts'
 import { isDevelopmentNode } from '../rpc/development-node.ts'
 import { canonicalContracts } from '../rpc/networks.ts'
@@ -32,13 +33,9 @@ export async function checkContractsOn({
 /** Deploys our own contracts. @throws Error as {@link checkContractsOn}, and when one is still missing. */
 export async function deployContractsOn(
   { name, url, variable }: ConfiguredNode,
-  {
-    sponsorKey,
-    clock,
-    log,
-  }: { readonly sponsorKey: string | null; readonly clock: Clock; readonly log: Log },
+  { sponsor, clock, log }: { readonly sponsor: ChainKey | null; readonly clock: Clock; readonly log: Log },
 ): Promise<readonly DeployedContract[]> {
   const client = createNodeClient(remoteNodeOptions(name, url))
   await requireChainId(client, variable)
-  return deployOwn({ client, relayer: createSponsor(client, clock, sponsorKey), log })
+  return deployOwn({ client, relayer: createSponsor(client, clock, sponsor), log })
 }

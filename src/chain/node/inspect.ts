@@ -38,12 +38,13 @@ export async function inspectChain(
   {
     name,
     url,
-    sponsorKey,
+    sponsor,
     x402Hashes,
   }: {
     readonly name: ChainName
     readonly url: string
-    readonly sponsorKey: string | null
+    /** Address that pays for gas. */
+    readonly sponsor: Address | null
     readonly x402Hashes: readonly Hex[]
   },
   signal: AbortSignal,
@@ -69,7 +70,7 @@ export async function inspectChain(
     request('web3_clientVersion').catch(() => ''),
     request('eth_getBlockByNumber', ['latest', false]),
     request('eth_getCode', [canonicalContracts.entryPoint, 'latest']),
-    readBalance(request, sponsorKey),
+    readBalance(request, sponsor),
     judge('upto'),
     judge('batch-settlement'),
     judge('auth-capture'),
@@ -105,9 +106,7 @@ async function judgeScheme(
   )
 }
 
-async function readBalance(request: Request, sponsorKey: string | null): Promise<bigint | null> {
-  if (sponsorKey === null) return null
-  const { privateKeyToAddress } = await import('viem/accounts')
-  const address = privateKeyToAddress(`0x${sponsorKey.slice(2)}`)
-  return BigInt(quantity.parse(await request('eth_getBalance', [address, 'latest'])))
+async function readBalance(request: Request, sponsor: Address | null): Promise<bigint | null> {
+  if (sponsor === null) return null
+  return BigInt(quantity.parse(await request('eth_getBalance', [sponsor, 'latest'])))
 }

@@ -1,9 +1,10 @@
 /** Sessions on public chains, where every contract must already exist. */
-import { type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { chains } from '../../core/money/chains.ts'
 import type { Address, Hex, TokenAddresses } from '../../providers/chain/port.ts'
+import type { ChainKey } from '../../providers/keys/port.ts'
+import { toKeyAccount } from '../accounts/key-account.ts'
 import { createQueuedRelayer } from '../relay/queued-relayer.ts'
 import { awaitReceipt } from '../relay/receipts.ts'
 import type { Fees, Relayer } from '../relay/relayer.ts'
@@ -19,9 +20,9 @@ export interface PublicChain {
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
   /** Key that pays for every transaction. */
-  readonly sponsorKey: string | null | undefined
+  readonly sponsor: ChainKey | null | undefined
   /** Key that signs for every Safe; the sponsor's by default. */
-  readonly ownerKey: string | null | undefined
+  readonly owner: ChainKey | null | undefined
   /** keccak256 of the code that the contracts of x402 may have. */
   readonly x402Hashes: ReadonlySet<Hex>
 }
@@ -41,23 +42,18 @@ const SEARCH_MS = 6 * 24 * 3_600_000
 /** Checks all requirements and opens a session. @throws Error listing everything that is missing or different. */
 export async function openPublicSession(
   { client, clock, log }: { client: NodeClient; clock: Clock; log: Log },
-  { variable, contracts, tokens, sponsorKey, ownerKey, x402Hashes }: PublicChain,
+  { variable, contracts, tokens, sponsor, owner, x402Hashes }: PublicChain,
 ): Promise<EvmSession> {
   const problems: string[] = []
   const stranger = await otherChain(client, variable)
   if (stranger !== undefined) problems.push(stranger)
-  const sponsor = keyAccount(sponsorKey)
-  if (sponsor === undefined)
-    problems.push('CHAIN_SPONSOR_KEY (0x and 64 hex digits) is missing: it pays for gas')
-  const owner = ownerKey ? keyAccount(ownerKey) : sponsor
-  if (owner === undefined && sponsor !== undefined)
-    problems.push("the owner's key is not 0x and 64 hex digits")
+  if (!sponsor) problems.push('CHAIN_SPONSOR_KEY is missing: it pays for gas')
   for (const found of stranger === undefined ? await checkContracts(client, contracts) : [])
     if (found.status === 'different' || (found.status === 'missing' && !isOwnContract(found)))
       problems.push(`${found.name} at ${found.address}: ${found.detail}`)
-  if (problems.length > 0 || sponsor === undefined || owner === undefined)
+  if (problems.length > 0 || !sponsor)
     throw new Error(`The node at ${variable} cannot be used: ${problems.join('; ')}.`)
-  const relayer = createQueuedRelayer(client, sponsor, cachedFees(client, clock))
+  const relayer = createQueuedRelayer(client, toKeyAccount(sponsor), cachedFees(client, clock))
   await deployOwn({ client, relayer, log })
   const { blockMs } = chains[requireChainName(client)]
   return openSession({
@@ -65,7 +61,7 @@ export async function openPublicSession(
     contracts,
     tokens,
     relayer,
-    owner,
+    owner: toKeyAccount(owner ?? sponsor),
     isDevelopment: false,
     x402Hashes,
     logSearch: {
@@ -75,12 +71,10 @@ export async function openPublicSession(
   })
 }
 
-/** Creates the relayer of a key on a public chain. @throws Error when the key is not one. */
-export function createSponsor(client: NodeClient, clock: Clock, sponsorKey: string | null): Relayer {
-  const sponsor = keyAccount(sponsorKey)
-  if (sponsor === undefined)
-    throw new Error('CHAIN_SPONSOR_KEY (0x and 64 hex digits) is missing: it pays for gas.')
-  return createQueuedRelayer(client, sponsor, cachedFees(client, clock))
+/** Creates the relayer of a key on a public chain. @throws Error when there is none. */
+export function createSponsor(client: NodeClient, clock: Clock, sponsor: ChainKey | null): Relayer {
+  if (sponsor === null) throw new Error('CHAIN_SPONSOR_KEY is missing: it pays for gas.')
+  return createQueuedRelayer(client, toKeyAccount(sponsor), cachedFees(client, clock))
 }
 
 /**
@@ -123,11 +117,6 @@ export interface DeployedContract {
 
 function countBytes(code: Hex): number {
   return (code.length - 2) / 2
-}
-
-function keyAccount(key: string | null | undefined): LocalAccount | undefined {
-  const digits = /^0x([0-9a-f]{64})$/i.exec(key ?? '')?.[1]
-  return digits === undefined ? undefined : privateKeyToAccount(`0x${digits}`)
 }
 
 function cachedFees(client: NodeClient, clock: Clock): () => Promise<Fees> {

@@ -1,9 +1,9 @@
 /** Configuration of the chains: their names, their nodes, and the gateway's keys on them. */
 import { z } from 'zod'
 import { type ChainName, chainFacts, chainNames, isChainName, nameRpcVariable } from '../money/chains.ts'
+import { privateKey } from './keys.ts'
 import { list } from './list.ts'
 
-const privateKey = z.string().regex(/^0x[0-9a-fA-F]{64}$/)
 const nodeUrl = z.url({ protocol: /^https?$/, abort: true })
 
 const DEFAULT_CHAIN = 'base-sepolia'
@@ -45,6 +45,7 @@ export interface ConfiguredChain {
   readonly rpcUrl: string | null
   /** Variable that has, or would have, the node's URL. */
   readonly rpcVariable: string
+  /** Private keys: 0x and 64 hex digits, or references. */
   readonly sponsorKey: string | null
   readonly ownerKey: string | null
   readonly anvilBinary: string | null

@@ -29,6 +29,7 @@ import {
   readIdentityProviders,
 } from './identity-providers.ts'
 import { type InvestingConfig, investingGroups, investingVariables, readInvesting } from './investing.ts'
+import { type KeyConfig, keyVariables, readKeys } from './keys.ts'
 import { list } from './list.ts'
 import { type ObservabilityConfig, observabilityVariables, readObservability } from './observability.ts'
 import { productionErrors } from './production.ts'
@@ -101,9 +102,6 @@ const environment = z.object({
       'names a stablecoin twice',
     )
     .default([]),
-  SESSION_SECRET: z.string().min(32, 'must have 32 characters or more').optional(),
-  DATA_KEY: z.string().min(32, 'must have 32 characters or more').optional(),
-  DATA_KEY_PREVIOUS: z.string().min(32, 'must have 32 characters or more').optional(),
   RP_ID: z
     .string()
     .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'must be a domain in lower case')
@@ -137,6 +135,7 @@ const environment = z.object({
     })
     .prefault(''),
   LOG_LEVEL: z.enum(logLevels).default('info'),
+  ...keyVariables,
   ...chainVariables,
   ...complianceVariables,
   ...investingVariables,
@@ -157,6 +156,7 @@ export type RateSettings = Readonly<Record<string, string>>
 
 export interface Config
   extends ChainConfig,
+    KeyConfig,
     ComplianceConfig,
     InvestingConfig,
     BuyingConfig,
@@ -186,11 +186,6 @@ export interface Config
   readonly fxRatesUrl: string | null
   /** Chainlink's feeds of stablecoins in dollars, by token; empty: no peg is watched. */
   readonly pegFeeds: ReadonlyMap<Stablecoin, `0x${string}`>
-  readonly sessionSecret: string | null
-  /** Encrypts stored secrets and personal data. */
-  readonly dataKey: string | null
-  /** Opens what it sealed, during a rotation. */
-  readonly dataKeyPrevious: string | null
   /** WebAuthn relying party id; null uses the host of the public origin. */
   readonly rpId: string | null
   readonly founderAccount: string | null
@@ -236,6 +231,24 @@ export function readConfig(
   ]
   if (config === null || problems.length > 0) throw invalidConfiguration(problems)
   return config
+}
+
+/** Reads the keys alone, for commands that need nothing else. @throws Error as {@link readConfig}. */
+export function readKeyConfig(env: Readonly<Record<string, string | undefined>>): KeyConfig {
+  const set = Object.fromEntries(
+    Object.entries(env).filter(
+      ([name, value]) =>
+        Object.hasOwn(keyVariables, name.replace(/_FILE$/, '')) && value !== undefined && value !== '',
+    ),
+  )
+  const files = secretsFromFiles(set)
+  const parsed = z.object(keyVariables).safeParse({ ...set, ...files.read })
+  const problems = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')}: ${issue.message}`),
+    ...files.complaints,
+  ]
+  if (!parsed.success || problems.length > 0) throw invalidConfiguration(problems)
+  return readKeys(parsed.data)
 }
 
 /** Reads the chains alone, for commands that need nothing else. @throws Error as {@link readConfig}. */
@@ -285,9 +298,7 @@ function toConfig(
     railControlsUrl: settings.RAIL_CONTROLS_URL ?? null,
     fxRatesUrl: settings.FX_RATES_URL ?? null,
     pegFeeds: parsePegFeeds(settings.PEG_FEEDS),
-    sessionSecret: settings.SESSION_SECRET ?? null,
-    dataKey: settings.DATA_KEY ?? null,
-    dataKeyPrevious: settings.DATA_KEY_PREVIOUS ?? null,
+    ...readKeys(settings),
     rpId: settings.RP_ID ?? null,
     founderAccount: settings.FOUNDER_ACCOUNT ?? null,
     guests:
@@ -380,13 +391,11 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     given.PEG_FEEDS !== undefined && given[nodeVariables(given)[0] ?? ''] === undefined
       ? ['PEG_FEEDS: needs a node of the first chain; a sandbox sets prices by POST /sandbox/prices']
       : []
-  const rotated =
-    given.DATA_KEY_PREVIOUS === undefined
-      ? []
-      : given.DATA_KEY === undefined
-        ? ['DATA_KEY: missing; it is the key that replaces DATA_KEY_PREVIOUS']
-        : given.DATA_KEY === given.DATA_KEY_PREVIOUS
-          ? ['DATA_KEY_PREVIOUS: must differ from DATA_KEY']
-          : []
+  const rotated = ['DATA_KEY', 'SESSION_SECRET'].flatMap((name) => {
+    const previous = `${name}_PREVIOUS`
+    if (given[previous] === undefined) return []
+    if (given[name] === undefined) return [`${name}: missing; it is the key that replaces ${previous}`]
+    return given[name] === given[previous] ? [`${previous}: must differ from ${name}`] : []
+  })
   return [...half, ...issuers, ...pooled, ...priced, ...rotated]
 }

@@ -3,6 +3,8 @@
  * rotation the root lies in the database, sealed under DATA_KEY.
  */
 import { type DataKey, keyedHash, seal, unseal } from '../../core/base/seal.ts'
+import type { KeyConfig } from '../../core/config/keys.ts'
+import type { Keys } from '../../providers/keys/port.ts'
 import type { Connection } from '../../storage/database.ts'
 
 export interface ConfiguredKeys {
@@ -10,6 +12,18 @@ export interface ConfiguredKeys {
   readonly current: string
   /** Opens too; null outside of a rotation. */
   readonly previous: string | null
+}
+
+/** Opens DATA_KEY and DATA_KEY_PREVIOUS, wherever they are; null for one that is not configured. */
+export async function openDataKeys(
+  keys: Pick<Keys, 'openSecret'>,
+  { dataKey, dataKeyPrevious }: Pick<KeyConfig, 'dataKey' | 'dataKeyPrevious'>,
+): Promise<{ readonly current: string | null; readonly previous: string | null }> {
+  const [current, previous] = await Promise.all([
+    dataKey === null ? null : keys.openSecret('DATA_KEY', dataKey),
+    dataKeyPrevious === null ? null : keys.openSecret('DATA_KEY_PREVIOUS', dataKeyPrevious),
+  ])
+  return { current, previous }
 }
 
 const ROOT = { purpose: 'root key', owner: 'deployment' }

@@ -2,12 +2,13 @@
  * Receipts: a decision's content as a compact JWS. Ed25519 is deterministic, so a receipt can be created at any time
  * and is always identical. @see https://www.rfc-editor.org/rfc/rfc7515
  */
-import { CompactSign, compactVerify, createLocalJWKSet } from 'jose'
+import { compactVerify, createLocalJWKSet } from 'jose'
 import { z } from 'zod'
 import type { DecisionContent } from '../../books/spending/decision-content.ts'
 import { canonicalJson, type Json, toJson } from '../../core/base/json.ts'
+import { signJws } from '../../core/base/jws.ts'
 import { contentHash } from './chain.ts'
-import type { SigningKey } from './signing-key.ts'
+import type { KeySet, SigningKey } from './signing-key.ts'
 
 export const RECEIPT_TYPE = 'bursar-decision+jwt'
 
@@ -18,18 +19,16 @@ export function receiptClaims(content: DecisionContent): Record<string, unknown>
 
 /** @param issuer the gateway's origin. */
 export async function signReceipt(
-  { privateKey, keyId }: SigningKey,
+  key: SigningKey,
   { issuer, content }: { issuer: string; content: DecisionContent },
 ): Promise<string> {
   const payload = canonicalJson({ iss: issuer, ...receiptClaims(content) })
-  return new CompactSign(Buffer.from(payload))
-    .setProtectedHeader({ alg: 'EdDSA', kid: keyId, typ: RECEIPT_TYPE })
-    .sign(privateKey)
+  return signJws(key, { type: RECEIPT_TYPE, payload })
 }
 
 /** Verifies that a receipt has a signature of this gateway and says what the decision says. */
 export async function isReceiptValid(
-  { keySet }: Pick<SigningKey, 'keySet'>,
+  keySet: KeySet,
   content: DecisionContent,
   receipt: string,
 ): Promise<boolean> {

@@ -12,7 +12,8 @@ import type { Connection, Database } from '../../storage/database.ts'
 import { chainHash } from './chain.ts'
 import { judgeDecision } from './judge-decision.ts'
 import { signReceipt } from './receipt.ts'
-import { deriveSigningKey, type SigningKey } from './signing-key.ts'
+import { readKeySet } from './receipt-keys.ts'
+import type { SigningKey } from './signing-key.ts'
 import {
   appendSeals,
   beforeFirstDecision,
@@ -36,7 +37,11 @@ export interface SealingDependencies {
   readonly database: Database
   readonly clock: Clock
   readonly log: Pick<Log, 'error'>
-  readonly settings: { readonly dataKey: Uint8Array; readonly origin: string }
+  readonly settings: {
+    readonly dataKey: Uint8Array
+    readonly receiptKey: SigningKey
+    readonly origin: string
+  }
   /** Stored first: a decision without a code is refused. */
   readonly unstoredCodes: UnstoredCodes
 }
@@ -65,17 +70,13 @@ export function createSealRound({
   let waiting: readonly string[] = []
   /** Last verified chain head. */
   let trusted: string | undefined
-  let key: Promise<SigningKey> | undefined
-  const signAll = async (contents: readonly DecisionContent[]): Promise<Signed[]> => {
-    key ??= deriveSigningKey(settings.dataKey)
-    const signingKey = await key
-    return Promise.all(
+  const signAll = (contents: readonly DecisionContent[]): Promise<Signed[]> =>
+    Promise.all(
       contents.map(async (content) => ({
         content,
-        receipt: await signReceipt(signingKey, { issuer: settings.origin, content }),
+        receipt: await signReceipt(settings.receiptKey, { issuer: settings.origin, content }),
       })),
     )
-  }
   /** Selects the authentic decisions. Others raise an alarm, or are retried in the next round. */
   const filterAuthentic = async (unsealed: readonly UnsealedDecision[], missed: string[]) => {
     const contents: DecisionContent[] = []
@@ -103,8 +104,7 @@ export function createSealRound({
     const { sequence, hash } = await readHead(database)
     if (hash === trusted) return
     trusted = hash
-    key ??= deriveSigningKey(settings.dataKey)
-    const fault = await verifyNewest(database, (await key).keySet)
+    const fault = await verifyNewest(database, await readKeySet(database, settings.dataKey))
     if (fault === null) return
     const { kind, detail, decisionId } = fault
     const reported = { kind, detail, decisionId, hash }

@@ -8,7 +8,8 @@ import { cutPage, type Page } from '../../core/base/page.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { isReceiptValid, signReceipt } from './receipt.ts'
-import { deriveSigningKey } from './signing-key.ts'
+import { readKeySet } from './receipt-keys.ts'
+import type { SigningKey } from './signing-key.ts'
 
 export const decisionView = z.strictObject({
   decisionId: z.string().describe('`dec_…`.'),
@@ -81,7 +82,11 @@ const statement: Statement = {
 
 interface Showing {
   readonly database: Connection
-  readonly settings: { readonly dataKey: Uint8Array; readonly origin: string }
+  readonly settings: {
+    readonly dataKey: Uint8Array
+    readonly receiptKey: SigningKey
+    readonly origin: string
+  }
 }
 
 /** Newest first. */
@@ -118,19 +123,20 @@ export async function showDecisionsById(
 }
 
 async function viewRows(
-  { settings }: Showing,
+  { database, settings }: Showing,
   rows: readonly Row[],
 ): Promise<z.output<typeof decisionView>[]> {
-  const key = await deriveSigningKey(settings.dataKey)
+  const { receiptKey } = settings
+  const keySet = await readKeySet(database, settings.dataKey)
   const decisions = rows.map(async (row) => {
     const content = toContent(row)
     const isOurs = isAuthentic(settings.dataKey, content, row.mac)
     const receipt =
-      row.receipt ?? (isOurs ? await signReceipt(key, { issuer: settings.origin, content }) : null)
+      row.receipt ?? (isOurs ? await signReceipt(receiptKey, { issuer: settings.origin, content }) : null)
     return {
       ...viewDecision(content),
       receipt,
-      verified: isOurs && receipt !== null && (await isReceiptValid(key, content, receipt)),
+      verified: isOurs && receipt !== null && (await isReceiptValid(keySet, content, receipt)),
       sequence: row.sequence === null ? null : Number(row.sequence),
       hash: row.hash,
     }

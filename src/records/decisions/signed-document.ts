@@ -1,16 +1,15 @@
 /** Documents signed with the key of the receipts: a compact JWS over their canonical JSON. */
-import { CompactSign, compactVerify, createLocalJWKSet } from 'jose'
+import { compactVerify, createLocalJWKSet } from 'jose'
 import { canonicalJson } from '../../core/base/json.ts'
+import { signJws } from '../../core/base/jws.ts'
 import type { KeySet, SigningKey } from './signing-key.ts'
 
 /** @param type `typ` of the JWS. */
 export function signDocument(
-  { privateKey, keyId }: SigningKey,
+  key: SigningKey,
   { type, document }: { type: string; document: unknown },
 ): Promise<string> {
-  return new CompactSign(Buffer.from(canonicalJson(document)))
-    .setProtectedHeader({ alg: 'EdDSA', kid: keyId, typ: type })
-    .sign(privateKey)
+  return signJws(key, { type, payload: canonicalJson(document) })
 }
 
 /** Checks that a JWS is one of the keys' over exactly this document. */

@@ -5,10 +5,10 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CompactSign } from 'jose'
 import { sql } from 'kysely'
 import { canonicalContent } from '../../books/spending/decision-content.ts'
 import { canonicalJson, toJson } from '../../core/base/json.ts'
+import { signJws } from '../../core/base/jws.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import {
   hasLater,
@@ -23,6 +23,7 @@ import {
   usagePages,
   withIds,
 } from './bundle-store.ts'
+import { readKeySet } from './receipt-keys.ts'
 import type { SigningKey } from './signing-key.ts'
 import { readSealed, type SealedDecision } from './store.ts'
 
@@ -50,12 +51,14 @@ export function writeBundle(
   {
     issuer,
     key,
+    dataKey,
     period,
     now,
     progress,
   }: {
     issuer: string
     key: SigningKey
+    dataKey: Uint8Array
     period: Span
     now: Date
     progress: (file: string, lines: number) => void
@@ -79,12 +82,10 @@ export function writeBundle(
         isCut: await hasLater(snapshot, span),
         chain: ends === null ? null : await readEnds(snapshot, ends),
         files,
-        jwks: key.keySet,
+        jwks: await readKeySet(snapshot, dataKey),
       }),
     )
-    const signed = await new CompactSign(Buffer.from(manifest))
-      .setProtectedHeader({ alg: 'EdDSA', typ: MANIFEST_TYPE, kid: key.keyId })
-      .sign(key.privateKey)
+    const signed = await signJws(key, { type: MANIFEST_TYPE, payload: manifest })
     await writeLines(join(directory, 'manifest.jws'), [[signed]], () => {})
     return {
       to: span.to,

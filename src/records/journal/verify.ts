@@ -1,8 +1,8 @@
 /** Verifies a journal from any source. */
 
-import type { KeyObject } from 'node:crypto'
-import { CompactSign, compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
+import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import { canonicalJson } from '../../core/base/json.ts'
+import { type JwsSigner, signJws } from '../../core/base/jws.ts'
 import { type ChainedEntry, entryHash, FIRST_PREVIOUS, isAuthenticEntry } from './entry.ts'
 
 export interface JournalHead {
@@ -61,14 +61,11 @@ function findFault(entry: ChainedEntry | null, head: JournalHead, dataKey: Uint8
 const HEAD_TYPE = 'bursar-journal+jws'
 
 /** Signs the journal head of an export, so that public keys suffice for verification. */
-export function signHead(
-  { privateKey, keyId }: { privateKey: KeyObject; keyId: string },
-  { sequence, hash }: JournalHead,
-): Promise<string> {
-  const text = canonicalJson({ sequence: sequence.toString(), hash })
-  return new CompactSign(Buffer.from(text))
-    .setProtectedHeader({ alg: 'EdDSA', typ: HEAD_TYPE, kid: keyId })
-    .sign(privateKey)
+export function signHead(key: JwsSigner, { sequence, hash }: JournalHead): Promise<string> {
+  return signJws(key, {
+    type: HEAD_TYPE,
+    payload: canonicalJson({ sequence: sequence.toString(), hash }),
+  })
 }
 
 /** True if one of the keys signed the journal head. */

@@ -6,7 +6,7 @@ import { scopes } from '../../people/identity/keys/grantable.ts'
 import { buildIssuer, buildResource } from '../../people/identity/oauth/oauth-tokens.ts'
 import { BOT_DIRECTORY_PATH, BOT_DIRECTORY_TYPE } from '../../providers/web-bot-auth.ts'
 import type { ListedSeller } from '../../rails/selling/x402/sale.ts'
-import { deriveSigningKey, type KeySet } from '../../records/decisions/signing-key.ts'
+import { readKeySet } from '../../records/decisions/receipt-keys.ts'
 import type { Env } from './request.ts'
 
 /** Path of the protected-resource metadata of `/mcp`. @see https://www.rfc-editor.org/rfc/rfc9728 */
@@ -15,7 +15,7 @@ export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource/mcp'
 /** Serves the public keys for decision receipts, the protected-resource metadata and the x402 discovery document. */
 export function routeWellKnown(
   app: Hono<Env>,
-  { settings, webBotAuth }: Pick<Services, 'settings' | 'webBotAuth'>,
+  { database, settings, webBotAuth }: Pick<Services, 'database' | 'settings' | 'webBotAuth'>,
   seller: Pick<ListedSeller, 'discovery'>,
 ): void {
   const { origin } = settings
@@ -34,11 +34,9 @@ export function routeWellKnown(
         'Access-Control-Allow-Origin': '*',
       }),
     )
-  let keys: Promise<KeySet> | undefined
-  app.get('/.well-known/jwks.json', async (c) => {
-    keys ??= deriveSigningKey(settings.dataKey).then(({ keySet }) => keySet)
-    return c.json(await keys, 200, { 'Cache-Control': 'public, max-age=300' })
-  })
+  app.get('/.well-known/jwks.json', async (c) =>
+    c.json(await readKeySet(database, settings.dataKey), 200, { 'Cache-Control': 'public, max-age=300' }),
+  )
   if (webBotAuth !== null)
     app.get(BOT_DIRECTORY_PATH, async (c) => {
       const { body, fields } = await webBotAuth.directory()

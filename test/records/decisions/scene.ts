@@ -7,12 +7,15 @@ import type { SpendRequest } from '../../../src/books/spending/spend-request.ts'
 import type { Clock } from '../../../src/core/base/clock.ts'
 import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
+import { deriveSigningKey } from '../../../src/records/decisions/signing-key.ts'
 import type { Connection, Database } from '../../../src/storage/database.ts'
 import { buildSpend, noon, openAccount, openKey } from '../../books/spending/scene.ts'
 
+const dataKey = Buffer.from('a data key of thirty-two letters')
 /** The deployment of the tests. */
 export const settings = {
-  dataKey: Buffer.from('a data key of thirty-two letters'),
+  dataKey,
+  receiptKey: await deriveSigningKey(dataKey),
   origin: 'https://bursar.example',
 }
 

@@ -1,4 +1,4 @@
-import { deriveSigningKey } from '../../../src/records/decisions/signing-key.ts'
+import { readKeySet } from '../../../src/records/decisions/receipt-keys.ts'
 import { readHead, sealedPages } from '../../../src/records/decisions/store.ts'
 import { verifyChain } from '../../../src/records/decisions/verify-chain.ts'
 import { type Invariant, show } from './invariant.ts'
@@ -9,7 +9,7 @@ export const decisionsSealed: Invariant = {
     const { books } = world.database
     const dataKey = world.running[0]?.dataKey
     if (dataKey === undefined) return ['no gateway runs at rest']
-    const { keySet } = await deriveSigningKey(dataKey)
+    const keySet = await readKeySet(books, dataKey)
     const { fault } = await verifyChain(sealedPages(books), { keySet, expected: await readHead(books) })
     return fault === null ? [] : [show(fault)]
   },

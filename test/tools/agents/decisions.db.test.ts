@@ -1,5 +1,4 @@
-import { createPublicKey } from 'node:crypto'
-import { compactVerify } from 'jose'
+import { compactVerify, createLocalJWKSet } from 'jose'
 import { beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { decisionMac } from '../../../src/books/spending/authenticate.ts'
@@ -7,7 +6,6 @@ import { newId } from '../../../src/core/base/ids.ts'
 import type { Json } from '../../../src/core/base/json.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
-import { deriveSigningKey } from '../../../src/records/decisions/signing-key.ts'
 import decisions from '../../../tools/agents/decisions.ts'
 import keysCreate from '../../../tools/developer/keys/create.ts'
 import keysRevoke from '../../../tools/developer/keys/revoke.ts'
@@ -135,8 +133,8 @@ onBothEngines('GET /api/agents/decisions', (database) => {
     expect(after.map(({ receipt }) => receipt)).toEqual(before.map(({ receipt }) => receipt))
     expect(after.map(({ sequence }) => sequence)).toEqual([3, 2, 1])
     expect(after[0]).toMatchObject({ hash: expect.stringMatching(/^[0-9a-f]{64}$/) })
-    const { privateKey } = await deriveSigningKey(services.settings.dataKey)
-    const { payload } = await compactVerify(after[1]?.receipt ?? '', createPublicKey(privateKey))
+    const keys = createLocalJWKSet(services.settings.receiptKey.keySet)
+    const { payload } = await compactVerify(after[1]?.receipt ?? '', keys)
     expect(JSON.parse(Buffer.from(payload).toString())).toMatchObject({ facts: { added: 'later' } })
     expect(Buffer.from(payload).toString()).not.toContain('kept')
   })

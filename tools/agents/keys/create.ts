@@ -95,7 +95,8 @@ function requireProof(
       hint,
     })
   }
-  if (!isKeyProof(settings.sessionKey, { accountId, publicKey, proof, at }))
+  const secrets = [settings.sessionKey, ...settings.previousSessionKeys]
+  if (!secrets.some((secret) => isKeyProof(secret, { accountId, publicKey, proof, at })))
     throw new Failure(
       'signature_rejected',
       'The proof is not the key’s signature over a current challenge.',

@@ -3,7 +3,7 @@
  * @see https://www.rfc-editor.org/rfc/rfc7519
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { errors, jwtVerify, SignJWT } from 'jose'
+import { errors, type JWTVerifyOptions, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { NewId } from '../../../core/base/ids.ts'
 import type { Account, Person, Principal, Session } from '../../../core/base/principal.ts'
@@ -41,6 +41,8 @@ export function sessionSeconds(
 /** @property origin issuer and audience of tokens. */
 export interface TokenSettings {
   readonly sessionKey: Uint8Array
+  /** Keys that tokens are verified with too, during a rotation. */
+  readonly previousSessionKeys: readonly Uint8Array[]
   readonly origin: string
 }
 
@@ -303,8 +305,9 @@ async function verifySignature(
   { token, type }: { token: string; type: string },
   now: Date,
 ): Promise<TokenClaims> {
+  const keys = [settings.sessionKey, ...settings.previousSessionKeys]
   try {
-    const { payload } = await jwtVerify(token, keyObject(settings.sessionKey), {
+    const { payload } = await verifyByAny(token, keys, {
       algorithms: ['HS256'],
       typ: type,
       issuer: settings.origin,
@@ -320,6 +323,17 @@ async function verifySignature(
     if (cause instanceof errors.JWTExpired) throw notSignedIn('The session token has expired.')
     throw notSignedIn('The session token is not valid.')
   }
+}
+
+/** Verifies by the first key that made the signature. @throws the error of the last one. */
+async function verifyByAny(token: string, keys: readonly Uint8Array[], options: JWTVerifyOptions) {
+  for (const key of keys.slice(0, -1))
+    try {
+      return await jwtVerify(token, keyObject(key), options)
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+    }
+  return jwtVerify(token, keyObject(keys.at(-1) ?? new Uint8Array()), options)
 }
 
 function notSignedIn(detail: string): Failure {

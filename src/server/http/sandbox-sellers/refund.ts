@@ -6,7 +6,8 @@ import type { Services } from '../../../kernel/context.ts'
 import { executePayment, signPayment } from '../../../rails/buying/authorization.ts'
 import { type EvidenceDocument, evidenceDocument } from '../../../rails/buying/evidence-document.ts'
 import { toHex } from '../../../rails/buying/store.ts'
-import { deriveSigningKey } from '../../../records/decisions/signing-key.ts'
+import { readKeySet } from '../../../records/decisions/receipt-keys.ts'
+import type { KeySet } from '../../../records/decisions/signing-key.ts'
 import { type SellerName, sellerAccount } from '../../../sandbox/sellers/sellers.ts'
 import { voidEscrowed } from './escrow.ts'
 
@@ -20,11 +21,11 @@ export async function takeRefundRequest(
   name: SellerName,
   body: Uint8Array,
 ): Promise<Response> {
-  const { chain, clock, settings } = services
+  const { chain, clock, database, settings } = services
   const read = wanted.safeParse(parse(body))
   if (!read.success) return refuse(400, 'purchase, evidence and reason are needed')
   if (name === 'refuses-refund') return refuse(403, 'no refunds')
-  const proved = await readEvidence(settings.dataKey, read.data.evidence)
+  const proved = await readEvidence(await readKeySet(database, settings.dataKey), read.data.evidence)
   const account = sellerAccount(settings.dataKey, name)
   const log = proved?.settlement?.log
   const isEscrowed = proved?.challenge.scheme === 'auth-capture'
@@ -72,8 +73,7 @@ function parse(body: Uint8Array): unknown {
 }
 
 /** The document of a JWS that this gateway has signed; null for any other. */
-async function readEvidence(dataKey: Uint8Array, jws: string): Promise<EvidenceDocument | null> {
-  const { keySet } = await deriveSigningKey(dataKey)
+async function readEvidence(keySet: KeySet, jws: string): Promise<EvidenceDocument | null> {
   try {
     const { payload } = await compactVerify(jws, createLocalJWKSet({ keys: [...keySet.keys] }), {
       algorithms: ['EdDSA'],

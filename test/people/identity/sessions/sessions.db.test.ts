@@ -9,6 +9,7 @@ import { newPerson, noon, origin } from '../../../kernel/scene.ts'
 
 const settings = {
   sessionKey: Buffer.from('a secret of thirty-two characters'),
+  previousSessionKeys: [] as readonly Buffer[],
   origin,
   mode: 'sandbox' as const,
   founderAccount: null,
@@ -137,6 +138,23 @@ onBothEngines('a session', (database) => {
       await expect(authenticate(token, noon, { ...settings, ...others })).rejects.toMatchObject({
         code: 'unauthenticated',
       })
+  })
+
+  it('stays valid while its key is being replaced, and no longer', async () => {
+    const sessionKey = Buffer.from('another secret of many characters')
+    const rotated = { ...settings, sessionKey, previousSessionKeys: [settings.sessionKey] }
+    const over = { ...settings, sessionKey }
+    // First: a process remembers what it has verified.
+    await expect(authenticate(token, noon, over)).rejects.toMatchObject({ code: 'unauthenticated' })
+    const accepted = await authenticate(token, inMinutes(8), rotated)
+    expect(accepted).toMatchObject({ principal: { session: { id: sid } } })
+    // What it is renewed to no longer needs the previous key.
+    const renewed = accepted.renewed?.sessionToken ?? ''
+    expect(await authenticate(renewed, inMinutes(8), over)).toMatchObject({
+      principal: { session: { id: sid } },
+    })
+    const strangers = await forge({ key: Buffer.alloc(32, 7) })
+    await expect(authenticate(strangers, noon, rotated)).rejects.toMatchObject({ code: 'unauthenticated' })
   })
 
   it('expires with its token after 15 minutes, to the second', async () => {

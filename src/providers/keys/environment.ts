@@ -1,0 +1,24 @@
+/** Keys that are the value of their variable: they are in the memory of the process. */
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import type { Hex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import type { ChainKey, DocumentKey } from './port.ts'
+
+/** Of a variable, or of the file that one names. */
+const ENVIRONMENT = 'environment'
+
+export function createEnvironmentKey(privateKey: Hex): ChainKey {
+  const account = privateKeyToAccount(privateKey)
+  return { address: account.address, place: ENVIRONMENT, sign: (hash) => account.sign({ hash }) }
+}
+
+/** @param pem PKCS #8 of an Ed25519 key. */
+export function createEnvironmentDocumentKey(pem: string): DocumentKey {
+  const key = createPrivateKey(pem)
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
+  return {
+    publicKey: Buffer.from(x, 'base64url'),
+    place: ENVIRONMENT,
+    sign: async (data) => sign(null, data, key),
+  }
+}
