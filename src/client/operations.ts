@@ -1512,6 +1512,8 @@ export type Bought = {
   askedAgain: boolean
   /** The seller’s answer; null if none came, after a day, and in an approval: read the purchase. */
   response: Delivery | null
+  /** Move of money from another chain before it; null: none. */
+  funding: Funding | null
   /** True for a repeated call. */
   replayed: boolean
 }
@@ -3842,7 +3844,7 @@ export type PolicySimulateRequest = {
     mcc?: string | null
     /** Ticker. */
     symbol?: string | null
-    /** Of a transfer; see `funding`. */
+    /** Of a transfer or purchase; see `funding`. */
     from?: 'any' | 'chain'
   }
   /** Number of equal spends, one after the other. */
@@ -4182,6 +4184,8 @@ export type PurchasesBuyRequest = {
   reason?: string
   /** Purpose, at most 140 characters. */
   memo?: string
+  /** `any`: USDC that the seller’s chain lacks is moved there first; see `funding`. `chain`: it is not. Default: `any`. */
+  from?: 'any' | 'chain'
   /** Purpose, for the owner’s records. Default: `memo`. */
   purpose?: string
   /** `int_…`: signed intent. Default: your newest open intent for the same payment. */
@@ -4293,6 +4297,8 @@ export type PurchasesQuoteResponse = {
     /** Paid purchases from this seller. */
     purchases: number
   } | null
+  /** Move of money from another chain before it, at a cost; null: none. */
+  funding: Funding | null
   /** True if no payment is asked. */
   free: boolean
 }

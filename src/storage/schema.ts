@@ -1240,6 +1240,7 @@ export interface PurseTable {
   mac: string
   chunk: Generated<bigint>
   created_at: Date
+  chain: string | null
 }
 
 export interface PurseSweepTable {

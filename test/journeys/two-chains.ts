@@ -41,6 +41,8 @@ export interface TwoChains {
   ): ReturnType<typeof requestJson>
   newGuest(): Promise<Person>
   setMode(mode: string): Promise<void>
+  /** URL of a chain's node, not of its proxy. */
+  urlOf(name: ChainName): string
   /** Sends a method to a chain's node. */
   rpc(name: ChainName, method: string, params: unknown[]): Promise<unknown>
   readChain(name: ChainName, holder: Address): Promise<bigint>
@@ -102,6 +104,7 @@ export async function startTwoChains(isPostgres: boolean): Promise<TwoChains> {
     readChain,
     readBooked,
     kill,
+    urlOf: buildUrl,
     newGuest: () => newGuest(gateway.origin),
     setMode: async (mode) => {
       const { status } = await requestJson(gateway.origin, 'POST', '/sandbox/bridge', { body: { mode } })

@@ -1,6 +1,7 @@
 /** Purchases as their buyers see them. */
 import { getAddress } from 'viem'
 import { z } from 'zod'
+import { type FundingFacts, fundingView, viewFunding } from '../../books/spending/funding-view.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { toDecimal } from '../../core/money/money.ts'
@@ -35,6 +36,7 @@ export const boughtView = z.strictObject({
   response: deliveryView
     .nullable()
     .describe('The seller’s answer; null if none came, after a day, and in an approval: read the purchase.'),
+  funding: fundingView.nullable().describe('Move of money from another chain before it; null: none.'),
   replayed: z.boolean().describe('True for a repeated call.'),
 })
 boughtView.register(z.globalRegistry, { id: 'Bought' })
@@ -89,7 +91,12 @@ export function unsealDelivery(dataKey: Uint8Array, { id, delivered }: Purchase)
 export function viewBought(
   dataKey: Uint8Array,
   purchase: Purchase,
-  { usd, replayed, askedAgain }: { usd: string; replayed: boolean; askedAgain: boolean },
+  {
+    usd,
+    funding,
+    replayed,
+    askedAgain,
+  }: { usd: string; funding: FundingFacts | null; replayed: boolean; askedAgain: boolean },
 ): z.input<typeof boughtView> {
   const hasCome = purchase.delivered_at !== null
   if (purchase.state === 'failed' && !hasCome) throw notPaid(purchase)
@@ -104,6 +111,7 @@ export function viewBought(
     usd,
     askedAgain,
     response: unsealDelivery(dataKey, purchase),
+    funding: funding === null ? null : viewFunding(funding),
     replayed,
   }
 }
@@ -125,6 +133,7 @@ export function viewFree(response: Delivery): z.input<typeof boughtView> {
     expiresAt: null,
     askedAgain: false,
     response,
+    funding: null,
     replayed: false,
   }
 }
