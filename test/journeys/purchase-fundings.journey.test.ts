@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Address } from '../../src/providers/chain/port.ts'
 import { testServerUrl } from '../engines.ts'
+import { callMcp, connectMcp } from '../mcp/client.ts'
 import { type FlakySellers, GO_ON, type Moment, startFlakySellers } from '../rails/buying/flaky-sellers.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import type { Step } from './chain-proxy.ts'
@@ -242,6 +243,30 @@ describe.each([
       expect(await readPaid()).toBe(before + units)
       await world.expectEqual(owner.token, address)
     }, 120_000)
+
+    it('buys over MCP by the same one decision', async () => {
+      const units = await dear()
+      const before = await readPaid()
+      const client = await connectMcp(world.readOrigin(), {
+        requestInit: { headers: { authorization: `Bearer ${key}` } },
+      })
+      const { url } = offer(units)
+      const quoted = await callMcp(client, 'purchases_quote', { url })
+      const steps = [{ from: HOME, to: AWAY }]
+      expect(quoted.body).toMatchObject({ funding: { steps } })
+      const call = { url, maxAmount: '300', idempotency_key: crypto.randomUUID() }
+      const bought = await callMcp(client, 'purchases_buy', call)
+      expect(bought).toMatchObject({ isError: false, body: { status: 'delivered', funding: { steps } } })
+      const again = await callMcp(client, 'purchases_buy', call)
+      expect(again.body).toMatchObject({ purchaseId: bought.body.purchaseId, replayed: true })
+      const stay = { url: offer(await dear()).url, maxAmount: '300', from: 'chain' }
+      expect(
+        (await callMcp(client, 'purchases_buy', { ...stay, idempotency_key: crypto.randomUUID() })).body,
+      ).toMatchObject({ code: 'insufficient_funds' })
+      await client.close()
+      expect(await readPaid()).toBe(before + units)
+      await world.expectEqual(owner.token, address)
+    }, 60_000)
 
     it('gives equal calls one answer and one payment while the money is late', async () => {
       await world.setMode('late')

@@ -39,6 +39,8 @@ export interface TwoChains {
     body?: object,
     headers?: Record<string, string>,
   ): ReturnType<typeof requestJson>
+  /** Where the gateway is now. */
+  readOrigin(): string
   newGuest(): Promise<Person>
   setMode(mode: string): Promise<void>
   /** URL of a chain's node, not of its proxy. */
@@ -105,6 +107,7 @@ export async function startTwoChains(isPostgres: boolean): Promise<TwoChains> {
     readBooked,
     kill,
     urlOf: buildUrl,
+    readOrigin: () => gateway.origin,
     newGuest: () => newGuest(gateway.origin),
     setMode: async (mode) => {
       const { status } = await requestJson(gateway.origin, 'POST', '/sandbox/bridge', { body: { mode } })

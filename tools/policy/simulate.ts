@@ -78,7 +78,7 @@ const spend = z
       .nullish()
       .describe('Of a card purchase.'),
     symbol: z.string().max(12).nullish().describe('Ticker.'),
-    from: z.enum(['any', 'chain']).optional().describe('Of a transfer or purchase; see `funding`.'),
+    from: z.enum(['any', 'chain']).optional().describe('See `funding`.'),
   })
   .superRefine(({ category, amount, asset, recipientId, recipientAmount, from }, context) => {
     const refuse = (path: string, message: string) =>
@@ -159,7 +159,7 @@ export default defineTool({
     fee: z.string().nullable().describe('Fee within the amount of a payout; null if there is none to tell.'),
     funding: fundingView
       .nullable()
-      .describe('Move of money from another chain before it, whose cost `usd` contains; null: none.'),
+      .describe('Move from another chain before it, whose cost `usd` contains; null: none.'),
     available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
     allowed: z
       .int()

@@ -30,8 +30,7 @@ export default defineTool({
   name: 'purchases.quote',
   title: 'Price of a web resource',
   summary: 'Ask a URL what it costs, without paying.',
-  description:
-    'Use it before the first purchase from a seller. The URL is requested once. `free`: it asks for no payment.',
+  description: 'Use it before a first purchase from a seller. The URL is requested once.',
   route: 'POST /api/purchases/quote',
   who: 'account',
   scopes: ['purchases:pay'],
@@ -55,9 +54,7 @@ export default defineTool({
       })
       .nullable()
       .describe('Your past with this seller; null without one.'),
-    funding: fundingView
-      .nullable()
-      .describe('Move of money from another chain before it, at a cost; null: none.'),
+    funding: fundingView.nullable().describe('Move from another chain before it; null: none.'),
     free: z.boolean().describe('True if no payment is asked.'),
   }),
   failures: ['url_not_allowed', 'seller_failed', 'rates_unavailable'],

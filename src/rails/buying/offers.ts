@@ -117,7 +117,8 @@ export function readOffers(
 }
 
 /**
- * Reads every offer of an answer, on any of our chains. On further chains only prices are paid, from an address of the purchase's own.
+ * Reads every offer of an answer, on any of our chains. On further chains only prices of x402 are paid, from an address of the
+ * purchase's own.
  * @param home the default chain.
  */
 export function readOffersOnAll(
@@ -131,8 +132,9 @@ export function readOffersOnAll(
   // Each reading has the same offers in the same order.
   return readOffers(home, answer, now).map(
     (offer, place) =>
-      elsewhere.map((offers) => offers[place]).find((other) => other !== undefined && other.chain !== null) ??
-      offer,
+      elsewhere
+        .map((offers) => offers[place])
+        .find((other) => other !== undefined && other.chain !== null && other.protocol !== 'mpp') ?? offer,
   )
 }
 
