@@ -908,11 +908,11 @@ export type Approval = {
   approvalId: string
   /** An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes. */
   status: 'pending' | 'approved' | 'rejected' | 'withdrawn' | 'expired'
-  /** Key that requested the approval: `key_…`; null: a person did. */
+  /** `key_…` that asked; null: a person did. */
   agentId: string | null
-  /** Person whose own call waits for the others: `acct_…`; null: an agent’s. */
+  /** `acct_…` whose own call waits; null: an agent’s. */
   personId: string | null
-  /** Different people who must agree. */
+  /** People who must agree. */
   needed: number
   /** People who agreed so far. */
   agreed: number
@@ -925,9 +925,9 @@ export type Approval = {
     /** ISO 8601 UTC. */
     at: string
   }[]
-  /** Requested operation, such as `wallets.transfer`. */
+  /** Such as `wallets.transfer`. */
   operation: string
-  /** Input of the exact call that is approved or rejected. */
+  /** Input of the exact call. */
   input: Record<string, unknown>
   /** Contact that it pays; null: none. */
   contact?: {
@@ -936,11 +936,11 @@ export type Approval = {
     /** True if its address has changed since: approving pays nobody. */
     isChanged: boolean
   } | null
-  /** Decision that required the approval: `dec_…`; null for a change, which spends nothing. */
+  /** `dec_…` that required it; null for a change. */
   decisionId: string | null
-  /** Reason that the agent gave; null without one. */
+  /** Given reason; null: none. */
   reason: string | null
-  /** Rules of the policy that the call breaks, and that an approval overrules once. */
+  /** Rules that it breaks, and an approval overrules once. */
   violations: Violation[]
   /** Budgets that it uses up when approved. */
   usesUp?: {
@@ -951,19 +951,19 @@ export type Approval = {
     /** ISO 8601 UTC. */
     resetsAt: string
   }[]
-  /** Move of money from another chain that the call makes first, as planned when it was requested. */
+  /** Move from another chain before it, as planned then. */
   funding?: Funding
   /** Note of the owner to the agent; null without one. */
   note: string | null
   /** Answer of the approved call; null until it succeeded. */
   answer: Record<string, unknown> | null
-  /** Problem of the approved call; null unless it failed. */
+  /** Its problem; null unless it failed. */
   problem: Record<string, unknown> | null
   /** ISO 8601 UTC. */
   createdAt: string
-  /** When the request for approval expires, ISO 8601 UTC. */
+  /** ISO 8601 UTC. */
   expiresAt: string
-  /** When it was approved or rejected, ISO 8601 UTC; null while pending. */
+  /** ISO 8601 UTC; null while pending. */
   decidedAt: string | null
 }
 
@@ -1488,30 +1488,32 @@ export type Bought = {
   charged: string
   /** Asset paid in; null if free. */
   asset: 'USDC' | 'EURC' | 'PYUSD' | null
-  /** Payment protocol; null if free. */
+  /** Protocol; null if free. */
   protocol: 'x402-v2' | 'x402-v1' | 'mpp' | null
-  /** Network as the seller names it; null if free. */
+  /** As the seller names it; null if free. */
   network: string | null
-  /** Payee’s EVM address; null if free. */
+  /** Payee; null if free. */
   payTo: string | null
-  /** Hash of the payment; null if there is none. */
+  /** Its hash; null: none. */
   transaction: string | null
   /** `dec_…`; null if free. */
   decisionId: string | null
   /** Paid requests to the seller. */
   attempts: number
-  /** Why the last one failed. */
+  /** Why the last failed. */
   lastFailure: string | null
-  /** Until when it can still be delivered, ISO 8601 UTC. */
+  /** Until when it can be delivered, ISO 8601 UTC. */
   expiresAt: string | null
   /** `undelivered`: paid, nothing came; `settlement_pending`: may be paid yet; `free`: no payment asked. */
   status: 'delivered' | 'undelivered' | 'settlement_pending' | 'free'
-  /** Value in USD when it was decided; null if free. */
+  /** Value in USD when decided; null if free. */
   usd: string | null
   /** True if this repeated call asked the seller. */
   askedAgain: boolean
-  /** The seller’s answer; null if none came, after a day, and in an approval: read the purchase. */
+  /** The seller’s answer; null: none came, after a day, or in an approval: read the purchase. */
   response: Delivery | null
+  /** Move from another chain before it; null: none. */
+  funding: Funding | null
   /** True for a repeated call. */
   replayed: boolean
 }
@@ -2949,26 +2951,26 @@ export type FoundAccount = {
 export type Funding = {
   /** Moves, in order. */
   steps: {
-    /** `swp_…`: its order. */
+    /** `swp_…` */
     swapId: string
-    /** Its route. */
+    /** Route. */
     route: string
-    /** Chain it leaves. */
+    /** Chain. */
     from: string
-    /** Chain it goes to. */
+    /** Chain. */
     to: string
     /** Asset. */
     asset: 'USDC'
-    /** Amount that leaves. */
+    /** Sent. */
     sent: string
     /** Least that arrives. */
     minReceived: string
   }[]
-  /** Most that it costs, in USDC, on top. */
+  /** Most it costs on top, in USDC. */
   fee: string
-  /** `fee` in USD, as counted. */
+  /** `fee` in USD. */
   usd: string
-  /** Expected seconds. */
+  /** Seconds. */
   etaSec: number
 }
 
@@ -3842,7 +3844,7 @@ export type PolicySimulateRequest = {
     mcc?: string | null
     /** Ticker. */
     symbol?: string | null
-    /** Of a transfer; see `funding`. */
+    /** See `funding`. */
     from?: 'any' | 'chain'
   }
   /** Number of equal spends, one after the other. */
@@ -3860,7 +3862,7 @@ export type PolicySimulateResponse = {
   usd: string | null
   /** Fee within the amount of a payout; null if there is none to tell. */
   fee: string | null
-  /** Move of money from another chain before it, whose cost `usd` contains; null: none. */
+  /** Move from another chain before it, whose cost `usd` contains; null: none. */
   funding: Funding | null
   /** Available amount if insufficient; null otherwise. */
   available: string | null
@@ -4014,29 +4016,29 @@ export type Purchase = {
   charged: string
   /** Asset paid in; null if free. */
   asset: 'USDC' | 'EURC' | 'PYUSD' | null
-  /** Payment protocol; null if free. */
+  /** Protocol; null if free. */
   protocol: 'x402-v2' | 'x402-v1' | 'mpp' | null
-  /** Network as the seller names it; null if free. */
+  /** As the seller names it; null if free. */
   network: string | null
-  /** Payee’s EVM address; null if free. */
+  /** Payee; null if free. */
   payTo: string | null
-  /** Hash of the payment; null if there is none. */
+  /** Its hash; null: none. */
   transaction: string | null
   /** `dec_…`; null if free. */
   decisionId: string | null
   /** Paid requests to the seller. */
   attempts: number
-  /** Why the last one failed. */
+  /** Why the last failed. */
   lastFailure: string | null
-  /** Until when it can still be delivered, ISO 8601 UTC. */
+  /** Until when it can be delivered, ISO 8601 UTC. */
   expiresAt: string | null
   /** `undelivered`: paid, nothing came; `failed`: not paid and never will be. */
   status: 'delivered' | 'undelivered' | 'settlement_pending' | 'failed'
-  /** URL that was bought. */
+  /** Its URL. */
   url: string
   /** HTTP method. */
   method: string
-  /** Purpose given by the buyer. */
+  /** Its purpose. */
   purpose: string | null
   /** `upto`: `price` is the maximum that was reserved. */
   scheme: 'exact' | 'upto' | 'auth-capture' | 'batch-settlement'
@@ -4044,7 +4046,7 @@ export type Purchase = {
   price: string
   /** As `lastFailure`. */
   failure: string | null
-  /** `rec_…`: its recourse; null without one. */
+  /** `rec_…`; null: none. */
   recourseId: string | null
   /** What came back of it. */
   refunded: string
@@ -4053,11 +4055,11 @@ export type Purchase = {
 }
 
 export type PurchaseEvidence = {
-  /** Version of this document. */
+  /** Version. */
   version: 'bursar-purchase/1'
   /** `buy_…` */
   purchaseId: string
-  /** State when this was made. */
+  /** State then. */
   status: 'delivered' | 'undelivered' | 'settlement_pending' | 'failed'
   /** When this was made, ISO 8601 UTC. */
   madeAt: string
@@ -4067,9 +4069,9 @@ export type PurchaseEvidence = {
     url: string
     /** HTTP method. */
     method: string
-    /** SHA-256 of method, URL, header fields and body, hex. */
+    /** SHA-256 of method, URL, fields and body, hex. */
     requestHash: string
-    /** Purpose given by the buyer. */
+    /** Its purpose. */
     purpose: string | null
   }
   /** The decision. */
@@ -4082,9 +4084,9 @@ export type PurchaseEvidence = {
     keyId: string | null
     /** ISO 8601 UTC. */
     at: string
-    /** Version of the policy. */
+    /** Its version. */
     policyVersion: number | null
-    /** SHA-256 of the policy, hex. */
+    /** Its SHA-256, hex. */
     policyHash: string | null
     /** `appr_…`; null without one. */
     approvalId: string | null
@@ -4097,7 +4099,7 @@ export type PurchaseEvidence = {
     scheme?: 'exact' | 'upto' | 'auth-capture' | 'batch-settlement'
     /** EVM chain id. */
     chainId: number
-    /** Network as the seller names it. */
+    /** As the seller names it. */
     network: string
     /** Stablecoin by symbol. */
     asset: 'USDC' | 'EURC' | 'PYUSD'
@@ -4109,29 +4111,29 @@ export type PurchaseEvidence = {
     units: string
     /** Payee. */
     payTo: string
-    /** The offer as the seller wrote it. */
+    /** As the seller wrote it. */
     offer: Record<string, unknown>
   }
   /** The authorization. */
   authorization: {
-    /** Address of the purse. */
+    /** Purse. */
     payer: string
     /** EIP-3009 nonce; for `upto`, Permit2 nonce. */
     nonce: string
-    /** End of its validity, ISO 8601 UTC; null: not signed. */
+    /** End, ISO 8601 UTC; null: not signed. */
     validBefore: string | null
     /** Last block before it was signed. */
     sinceBlock: string | null
-    /** SHA-256 of the header that paid, hex. */
+    /** SHA-256 of its header, hex. */
     credentialHash: string | null
   }
   /** The payment on the chain; null without one. */
   settlement: {
-    /** Hash of the transaction. */
+    /** Its hash. */
     transaction: string
     /** The token’s log; null if the chain no longer has it. */
     log: {
-      /** Index of the Transfer among the logs of its transaction. */
+      /** Index among the logs of its transaction. */
       position: number
       /** Contract that logged it. */
       token: string
@@ -4141,7 +4143,7 @@ export type PurchaseEvidence = {
       to: string
       /** Amount in smallest units. */
       units: string
-      /** Nonce that the log directly before says was used; null for `upto`. */
+      /** Nonce that the log before says was used; null for `upto`. */
       nonce: string | null
     } | null
   } | null
@@ -4149,10 +4151,10 @@ export type PurchaseEvidence = {
   delivery: {
     /** ISO 8601 UTC. */
     at: string
-    /** SHA-256 of the delivered body, hex. */
+    /** SHA-256 of the body, hex. */
     hash: string
   } | null
-  /** Why it was not paid or nothing came; null otherwise. */
+  /** Why unpaid or undelivered; null otherwise. */
   failure: string | null
 }
 
@@ -4182,6 +4184,8 @@ export type PurchasesBuyRequest = {
   reason?: string
   /** Purpose, at most 140 characters. */
   memo?: string
+  /** `any` (default): USDC that its chain lacks moves there first. */
+  from?: 'any' | 'chain'
   /** Purpose, for the owner’s records. Default: `memo`. */
   purpose?: string
   /** `int_…`: signed intent. Default: your newest open intent for the same payment. */
@@ -4293,6 +4297,8 @@ export type PurchasesQuoteResponse = {
     /** Paid purchases from this seller. */
     purchases: number
   } | null
+  /** Move from another chain before it; null: none. */
+  funding: Funding | null
   /** True if no payment is asked. */
   free: boolean
 }
@@ -5695,7 +5701,7 @@ export type WalletsTransferRequest = {
   reason?: string
   /** Purpose, at most 140 characters. */
   memo?: string
-  /** `any`: USDC that `chain` lacks is moved there first; see `funding`. Default: `chain`. */
+  /** `any`: USDC that `chain` lacks is moved there first. Default: `chain`. */
   from?: 'any' | 'chain'
   /** `int_…`: signed intent. Default: your newest open intent for the same transfer. */
   intentId?: string
@@ -5733,7 +5739,7 @@ export type WalletsTransferResponse = {
     /** Lists and rules that were checked. */
     lists: string[]
   }
-  /** Move of money from another chain before it; null: none. */
+  /** Move from another chain before it; null: none. */
   funding: Funding | null
 }
 

@@ -1241,6 +1241,7 @@ export interface PurseTable {
   mac: string
   chunk: Generated<bigint>
   created_at: Date
+  chain: string | null
 }
 
 export interface PurseSweepTable {

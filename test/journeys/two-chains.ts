@@ -39,8 +39,12 @@ export interface TwoChains {
     body?: object,
     headers?: Record<string, string>,
   ): ReturnType<typeof requestJson>
+  /** Where the gateway is now. */
+  readOrigin(): string
   newGuest(): Promise<Person>
   setMode(mode: string): Promise<void>
+  /** URL of a chain's node, not of its proxy. */
+  urlOf(name: ChainName): string
   /** Sends a method to a chain's node. */
   rpc(name: ChainName, method: string, params: unknown[]): Promise<unknown>
   readChain(name: ChainName, holder: Address): Promise<bigint>
@@ -102,6 +106,8 @@ export async function startTwoChains(isPostgres: boolean): Promise<TwoChains> {
     readChain,
     readBooked,
     kill,
+    urlOf: buildUrl,
+    readOrigin: () => gateway.origin,
     newGuest: () => newGuest(gateway.origin),
     setMode: async (mode) => {
       const { status } = await requestJson(gateway.origin, 'POST', '/sandbox/bridge', { body: { mode } })

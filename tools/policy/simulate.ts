@@ -78,12 +78,13 @@ const spend = z
       .nullish()
       .describe('Of a card purchase.'),
     symbol: z.string().max(12).nullish().describe('Ticker.'),
-    from: z.enum(['any', 'chain']).optional().describe('Of a transfer; see `funding`.'),
+    from: z.enum(['any', 'chain']).optional().describe('See `funding`.'),
   })
   .superRefine(({ category, amount, asset, recipientId, recipientAmount, from }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
-    if (from === 'any' && category !== 'transfer') refuse('from', 'is for transfers')
+    if (from === 'any' && category !== 'transfer' && category !== 'x402')
+      refuse('from', 'is for transfers and purchases')
     const isPayout = category === 'payout'
     if (isPayout ? !isPayoutAsset(asset) : foreignCurrencies.has(asset))
       return refuse(
@@ -158,7 +159,7 @@ export default defineTool({
     fee: z.string().nullable().describe('Fee within the amount of a payout; null if there is none to tell.'),
     funding: fundingView
       .nullable()
-      .describe('Move of money from another chain before it, whose cost `usd` contains; null: none.'),
+      .describe('Move from another chain before it, whose cost `usd` contains; null: none.'),
     available: z.string().nullable().describe('Available amount if insufficient; null otherwise.'),
     allowed: z
       .int()
@@ -357,7 +358,7 @@ async function plan(
   return agreeTerms(context, { accountId, recipient, said: { asset, amount, recipientAmount } })
 }
 
-/** Plans the move of money that a transfer would wait for. */
+/** Plans the move of money that a payment would wait for. */
 async function planMove(
   context: Context,
   {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { requireCaller } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { onChain } from '../../src/providers/chain/chains.ts'
 import { buildEvidence, EVIDENCE_TYPE, evidenceDocument } from '../../src/rails/buying/evidence-document.ts'
 import { readOwnPurchase } from '../../src/rails/buying/store.ts'
 import { readKeySet } from '../../src/records/decisions/receipt-keys.ts'
@@ -31,7 +32,7 @@ export default defineTool({
   example: { id: 'buy_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const purchase = await readOwnPurchase(context.database, requireCaller(context), id)
-    const evidence = await buildEvidence(context, purchase)
+    const evidence = await buildEvidence(onChain(context, purchase.chain), purchase)
     const { dataKey, receiptKey } = context.settings
     const jws = await signDocument(receiptKey, { type: EVIDENCE_TYPE, document: evidence })
     return { evidence, jws, jwks: await readKeySet(context.database, dataKey) }

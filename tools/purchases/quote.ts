@@ -1,11 +1,13 @@
 import { getAddress, isAddress } from 'viem'
 import { z } from 'zod'
+import { fundingView, viewFunding } from '../../src/books/spending/funding-view.ts'
 import { untrustedTextOrNull, visibleName } from '../../src/core/base/untrusted-text.ts'
 import { formatUnits } from '../../src/core/money/money.ts'
-import { requireCaller } from '../../src/kernel/context.ts'
+import { type Context, requireCaller } from '../../src/kernel/context.ts'
+import { findLeavable } from '../../src/kernel/gates/policy.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
 import { latestOrDollars } from '../../src/providers/rates/port.ts'
-import { type Offer, readOffers, toOfferChain } from '../../src/rails/buying/offers.ts'
+import { type Offer, readOffersOnAll, toOfferChain } from '../../src/rails/buying/offers.ts'
 import { isSuccess } from '../../src/rails/buying/pay-purchase.ts'
 import { offerView, viewOffer } from '../../src/rails/buying/plan-purchase.ts'
 import { askUnpaid, readRequest, toSeller, unusableAnswer } from '../../src/rails/buying/request.ts'
@@ -16,7 +18,10 @@ import {
 } from '../../src/rails/buying/request-members.ts'
 import { withoutSecrets } from '../../src/rails/buying/secrets.ts'
 import { findKnownSeller } from '../../src/rails/buying/store.ts'
-import { protocols } from '../../src/rails/buying/terms.ts'
+import { isSignedFirst, protocols } from '../../src/rails/buying/terms.ts'
+import { planFunding } from '../../src/rails/swaps/plan-funding.ts'
+import { hasMoneyFor, MAX_MOVE_SEC, rankByMoney, readMeans } from '../../src/rails/swaps/rank-by-money.ts'
+import { findWallet } from '../../src/rails/wallets/store.ts'
 
 /** Decimals of every asset that can be paid in. */
 const DIGITS = 6
@@ -25,8 +30,7 @@ export default defineTool({
   name: 'purchases.quote',
   title: 'Price of a web resource',
   summary: 'Ask a URL what it costs, without paying.',
-  description:
-    'Use it before the first purchase from a seller. The URL is requested once. `free`: it asks for no payment.',
+  description: 'Use it before a first purchase from a seller. The URL is requested once.',
   route: 'POST /api/purchases/quote',
   who: 'account',
   scopes: ['purchases:pay'],
@@ -50,6 +54,7 @@ export default defineTool({
       })
       .nullable()
       .describe('Your past with this seller; null without one.'),
+    funding: fundingView.nullable().describe('Move from another chain before it; null: none.'),
     free: z.boolean().describe('True if no payment is asked.'),
   }),
   failures: ['url_not_allowed', 'seller_failed', 'rates_unavailable'],
@@ -62,7 +67,15 @@ export default defineTool({
     if (!isFree && answer.status !== 402) throw unusableAnswer(answer)
     const offers = isFree
       ? []
-      : readOffers(await toOfferChain(context.chain, context.settings), answer, context.now)
+      : readOffersOnAll(
+          {
+            home: await toOfferChain(context.chain, context.settings),
+            others: context.chains.all.filter(({ name }) => name !== context.chain.name),
+          },
+          answer,
+          context.now,
+        )
+    const funding = await planMove(context, offers)
     const { origin, href } = request.url
     const accountId = requireCaller(context).account.id
     const seen = await findKnownSeller(context.database, { accountId, ...toSeller(request), asset: null })
@@ -81,10 +94,33 @@ export default defineTool({
               price: formatUnits(BigInt(seen.last.price), DIGITS),
               purchases: seen.purchases,
             },
+      funding: funding === undefined ? null : viewFunding(funding.facts),
       free: isFree,
     }
   },
 })
+
+/** Plans what a purchase of the offer that fits best would move first. */
+async function planMove(context: Context, offers: readonly Offer[]) {
+  const caller = requireCaller(context)
+  const accountId = caller.account.id
+  const means = await readMeans(context, {
+    accountId,
+    purseId: caller.kind === 'key' ? caller.key.id : accountId,
+    mayUse: findLeavable(caller),
+  })
+  const [best] = offers
+    .filter(({ reason }) => reason === null)
+    .toSorted((one, other) => (means === null ? 0 : rankByMoney(means, one) - rankByMoney(means, other)))
+  if (means === null || best?.asset !== 'USDC' || best.chain === null || !isSignedFirst(best))
+    return undefined
+  if (hasMoneyFor(means, best)) return undefined
+  return planFunding(context, {
+    ...{ accountId, chain: best.chain, money: { asset: best.asset, units: best.units } },
+    ...{ mayLeave: means.mayUse, authorizedBy: null, at: context.now, withinSec: MAX_MOVE_SEC },
+    wallet: (await findWallet(context.database, accountId)) ?? null,
+  })
+}
 
 function toChecksum(address: string): string {
   return isAddress(address) ? getAddress(address) : address

@@ -53,7 +53,7 @@ const transferRequest = z
     from: z
       .enum(['any', 'chain'])
       .optional()
-      .describe('`any`: USDC that `chain` lacks is moved there first; see `funding`. Default: `chain`.'),
+      .describe('`any`: USDC that `chain` lacks is moved there first. Default: `chain`.'),
     intentId: z
       .string()
       .max(64)
@@ -93,7 +93,7 @@ const transferResult = z.strictObject({
     .enum(['sandbox', 'passkey', 'eoa', 'agent'])
     .describe('Kind of signer; `sandbox` is the sandbox’s own key.'),
   screening: screening.describe('AML screening.'),
-  funding: fundingView.nullable().describe('Move of money from another chain before it; null: none.'),
+  funding: fundingView.nullable().describe('Move from another chain before it; null: none.'),
 })
 
 const transferFacts = z.strictObject({

@@ -14,12 +14,9 @@ export const approvalView = z.strictObject({
   status: approvalStatus.describe(
     'An `approved` call has run or is running: see `answer` and `problem`. An `approved` card purchase (`cards.authorize`) passes once if it is tried again within 15 minutes.',
   ),
-  agentId: z.string().nullable().describe('Key that requested the approval: `key_…`; null: a person did.'),
-  personId: z
-    .string()
-    .nullable()
-    .describe('Person whose own call waits for the others: `acct_…`; null: an agent’s.'),
-  needed: z.int().describe('Different people who must agree.'),
+  agentId: z.string().nullable().describe('`key_…` that asked; null: a person did.'),
+  personId: z.string().nullable().describe('`acct_…` whose own call waits; null: an agent’s.'),
+  needed: z.int().describe('People who must agree.'),
   agreed: z.int().describe('People who agreed so far.'),
   people: z
     .array(
@@ -31,9 +28,9 @@ export const approvalView = z.strictObject({
     )
     .optional()
     .describe('Who agreed; for people only.'),
-  operation: z.string().describe('Requested operation, such as `wallets.transfer`.'),
+  operation: z.string().describe('Such as `wallets.transfer`.'),
   input: z.looseObject({}).meta({
-    description: 'Input of the exact call that is approved or rejected.',
+    description: 'Input of the exact call.',
     // The merchant of a card purchase named itself.
     [UNTRUSTED_TEXT_KEY]: true,
   }),
@@ -45,20 +42,11 @@ export const approvalView = z.strictObject({
     .nullable()
     .optional()
     .describe('Contact that it pays; null: none.'),
-  decisionId: z
-    .string()
-    .nullable()
-    .describe('Decision that required the approval: `dec_…`; null for a change, which spends nothing.'),
-  reason: untrustedTextOrNull('Reason that the agent gave; null without one.'),
-  violations: z
-    .array(violationView)
-    .describe('Rules of the policy that the call breaks, and that an approval overrules once.'),
+  decisionId: z.string().nullable().describe('`dec_…` that required it; null for a change.'),
+  reason: untrustedTextOrNull('Given reason; null: none.'),
+  violations: z.array(violationView).describe('Rules that it breaks, and an approval overrules once.'),
   usesUp: usedUpView.optional(),
-  funding: fundingView
-    .optional()
-    .describe(
-      'Move of money from another chain that the call makes first, as planned when it was requested.',
-    ),
+  funding: fundingView.optional().describe('Move from another chain before it, as planned then.'),
   note: z.string().nullable().describe('Note of the owner to the agent; null without one.'),
   answer: z
     .looseObject({})
@@ -69,13 +57,10 @@ export const approvalView = z.strictObject({
       description: 'Answer of the approved call; null until it succeeded.',
       [UNTRUSTED_TEXT_KEY]: true,
     }),
-  problem: z.looseObject({}).nullable().describe('Problem of the approved call; null unless it failed.'),
+  problem: z.looseObject({}).nullable().describe('Its problem; null unless it failed.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
-  expiresAt: z.string().describe('When the request for approval expires, ISO 8601 UTC.'),
-  decidedAt: z
-    .string()
-    .nullable()
-    .describe('When it was approved or rejected, ISO 8601 UTC; null while pending.'),
+  expiresAt: z.string().describe('ISO 8601 UTC.'),
+  decidedAt: z.string().nullable().describe('ISO 8601 UTC; null while pending.'),
 })
 approvalView.register(z.globalRegistry, { id: 'Approval' })
 

@@ -22,19 +22,19 @@ export const fundingView = z.strictObject({
   steps: z
     .array(
       z.strictObject({
-        swapId: z.string().describe('`swp_…`: its order.'),
-        route: z.string().describe('Its route.'),
-        from: z.string().describe('Chain it leaves.'),
-        to: z.string().describe('Chain it goes to.'),
+        swapId: z.string().describe('`swp_…`'),
+        route: z.string().describe('Route.'),
+        from: z.string().describe('Chain.'),
+        to: z.string().describe('Chain.'),
         asset: z.literal('USDC').describe('Asset.'),
-        sent: z.string().describe('Amount that leaves.'),
+        sent: z.string().describe('Sent.'),
         minReceived: z.string().describe('Least that arrives.'),
       }),
     )
     .describe('Moves, in order.'),
-  fee: z.string().describe('Most that it costs, in USDC, on top.'),
-  usd: z.string().describe('`fee` in USD, as counted.'),
-  etaSec: z.int().describe('Expected seconds.'),
+  fee: z.string().describe('Most it costs on top, in USDC.'),
+  usd: z.string().describe('`fee` in USD.'),
+  etaSec: z.int().describe('Seconds.'),
 })
 fundingView.register(z.globalRegistry, { id: 'Funding' })
 

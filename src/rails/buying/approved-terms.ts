@@ -10,13 +10,23 @@ const approved = z.looseObject({
     payTo: z.string(),
     asset: z.enum(payableAssets),
     units: z.string().regex(/^\d+$/),
+    // Decisions of earlier versions lack it.
+    chain: z.string().nullish(),
   }),
 })
 
-/** @throws Failure `terms_not_payable` when a call that its owner approved would pay another payee, or more. */
+/** @throws Failure `terms_not_payable` when a call that its owner approved would pay another payee, on another chain, or more. */
 export async function requireApprovedTerms(
-  { database, approvedBy }: { readonly database: Connection; readonly approvedBy?: string },
-  { payTo, units, asset }: { payTo: string; units: bigint; asset: PayableAsset },
+  {
+    database,
+    chain: home,
+    approvedBy,
+  }: {
+    readonly database: Connection
+    readonly chain: { readonly name: string }
+    readonly approvedBy?: string
+  },
+  { chain, payTo, units, asset }: { chain: string; payTo: string; units: bigint; asset: PayableAsset },
 ): Promise<void> {
   if (approvedBy === undefined) return
   const { facts } = await database.kysely
@@ -26,10 +36,12 @@ export async function requireApprovedTerms(
     .where('approval.id', '=', approvedBy)
     .executeTakeFirstOrThrow()
   const { found } = approved.parse(facts)
-  if (found.payTo === payTo && found.asset === asset && units <= BigInt(found.units)) return
+  const approvedChain = found.chain ?? home.name
+  const isSamePayee = found.payTo === payTo && approvedChain === chain
+  if (isSamePayee && found.asset === asset && units <= BigInt(found.units)) return
   const [then, now] = [
-    `${toDecimal({ asset: found.asset, units: BigInt(found.units) })} ${found.asset} to ${found.payTo}`,
-    `${toDecimal({ asset, units })} ${asset} to ${payTo}`,
+    `${toDecimal({ asset: found.asset, units: BigInt(found.units) })} ${found.asset} to ${found.payTo} on ${approvedChain}`,
+    `${toDecimal({ asset, units })} ${asset} to ${payTo} on ${chain}`,
   ]
   throw new Failure(
     'terms_not_payable',

@@ -10,27 +10,25 @@ import { payableAssets, protocols, schemes } from './terms.ts'
 import { toStatus } from './view.ts'
 
 const settlementLog = z.strictObject({
-  position: z.int().describe('Index of the Transfer among the logs of its transaction.'),
+  position: z.int().describe('Index among the logs of its transaction.'),
   token: z.string().describe('Contract that logged it.'),
   from: z.string().describe('Payer.'),
   to: z.string().describe('Payee.'),
   units: z.string().describe('Amount in smallest units.'),
-  nonce: z.string().nullable().describe('Nonce that the log directly before says was used; null for `upto`.'),
+  nonce: z.string().nullable().describe('Nonce that the log before says was used; null for `upto`.'),
 })
 
 export const evidenceDocument = z.strictObject({
-  version: z.literal('bursar-purchase/1').describe('Version of this document.'),
+  version: z.literal('bursar-purchase/1').describe('Version.'),
   purchaseId: z.string().describe('`buy_…`'),
-  status: z
-    .enum(['delivered', 'undelivered', 'settlement_pending', 'failed'])
-    .describe('State when this was made.'),
+  status: z.enum(['delivered', 'undelivered', 'settlement_pending', 'failed']).describe('State then.'),
   madeAt: z.string().describe('When this was made, ISO 8601 UTC.'),
   intent: z
     .strictObject({
       url: z.string().describe('Requested URL.'),
       method: z.string().describe('HTTP method.'),
-      requestHash: z.string().describe('SHA-256 of method, URL, header fields and body, hex.'),
-      purpose: z.string().nullable().describe('Purpose given by the buyer.'),
+      requestHash: z.string().describe('SHA-256 of method, URL, fields and body, hex.'),
+      purpose: z.string().nullable().describe('Its purpose.'),
     })
     .describe('The intent.'),
   decision: z
@@ -39,8 +37,8 @@ export const evidenceDocument = z.strictObject({
       accountId: z.string().describe('`acct_…`'),
       keyId: z.string().nullable().describe('`key_…`; null for a person.'),
       at: z.string().describe('ISO 8601 UTC.'),
-      policyVersion: z.int().nullable().describe('Version of the policy.'),
-      policyHash: z.string().nullable().describe('SHA-256 of the policy, hex.'),
+      policyVersion: z.int().nullable().describe('Its version.'),
+      policyHash: z.string().nullable().describe('Its SHA-256, hex.'),
       approvalId: z.string().nullable().describe('`appr_…`; null without one.'),
     })
     .describe('The decision.'),
@@ -50,27 +48,27 @@ export const evidenceDocument = z.strictObject({
       // Documents of earlier versions lack it.
       scheme: z.enum(schemes).optional().describe('`upto`: the amount is a maximum. Default: `exact`.'),
       chainId: z.int().describe('EVM chain id.'),
-      network: z.string().describe('Network as the seller names it.'),
+      network: z.string().describe('As the seller names it.'),
       asset: z.enum(payableAssets).describe('Stablecoin by symbol.'),
       token: z.string().describe('Its contract.'),
       amount: z.string().describe('Price, as a decimal.'),
       units: z.string().describe('Price in smallest units.'),
       payTo: z.string().describe('Payee.'),
-      offer: z.looseObject({}).describe('The offer as the seller wrote it.'),
+      offer: z.looseObject({}).describe('As the seller wrote it.'),
     })
     .describe('The terms that were signed.'),
   authorization: z
     .strictObject({
-      payer: z.string().describe('Address of the purse.'),
+      payer: z.string().describe('Purse.'),
       nonce: z.string().describe('EIP-3009 nonce; for `upto`, Permit2 nonce.'),
-      validBefore: z.string().nullable().describe('End of its validity, ISO 8601 UTC; null: not signed.'),
+      validBefore: z.string().nullable().describe('End, ISO 8601 UTC; null: not signed.'),
       sinceBlock: z.string().nullable().describe('Last block before it was signed.'),
-      credentialHash: z.string().nullable().describe('SHA-256 of the header that paid, hex.'),
+      credentialHash: z.string().nullable().describe('SHA-256 of its header, hex.'),
     })
     .describe('The authorization.'),
   settlement: z
     .strictObject({
-      transaction: z.string().describe('Hash of the transaction.'),
+      transaction: z.string().describe('Its hash.'),
       log: settlementLog.nullable().describe('The token’s log; null if the chain no longer has it.'),
     })
     .nullable()
@@ -78,11 +76,11 @@ export const evidenceDocument = z.strictObject({
   delivery: z
     .strictObject({
       at: z.string().describe('ISO 8601 UTC.'),
-      hash: z.string().describe('SHA-256 of the delivered body, hex.'),
+      hash: z.string().describe('SHA-256 of the body, hex.'),
     })
     .nullable()
     .describe('The delivery; null without one.'),
-  failure: z.string().nullable().describe('Why it was not paid or nothing came; null otherwise.'),
+  failure: z.string().nullable().describe('Why unpaid or undelivered; null otherwise.'),
 })
 evidenceDocument.register(z.globalRegistry, { id: 'PurchaseEvidence' })
 

@@ -50,6 +50,20 @@ export async function fundPurchase(
   )
 }
 
+/** The money of a purchase takes longer from another chain than a call waits. */
+export function buildMovingFailure({ id, decision_id: decisionId }: Purchase): Failure {
+  return new Failure(
+    'provider_unavailable',
+    'The money for this purchase is still on its way from another chain. Nothing is paid yet.',
+    {
+      decisionId,
+      purchaseId: id,
+      retryAfter: 5,
+      hint: 'Repeat this call with the same idempotency key to go on; otherwise it is given up, and the money is available on the seller’s chain.',
+    },
+  )
+}
+
 /** A purchase that ended before anything was signed. */
 export function buildGivenUpFailure(decisionId: string): Failure {
   return new Failure(

@@ -24,6 +24,8 @@ import {
 
 /** An offer. @property units smallest units. @property reason why it cannot be paid; null: it can be. */
 export interface Offer {
+  /** Our chain that it is paid on; null: none of ours. */
+  readonly chain: string | null
   readonly protocol: Protocol
   readonly scheme: Scheme
   readonly network: string
@@ -114,6 +116,28 @@ export function readOffers(
   return schemes.flatMap((scheme) => read.filter((offer) => offer.scheme === scheme))
 }
 
+/**
+ * Reads every offer of an answer, on any of our chains. On further chains only prices of x402 are paid, from an address of the
+ * purchase's own.
+ * @param home the default chain.
+ */
+export function readOffersOnAll(
+  { home, others }: { home: OfferChain; others: readonly Pick<Chain, 'id' | 'name' | 'tokens'>[] },
+  answer: Pick<PublicAnswer, 'headers' | 'body'>,
+  now: Date,
+): readonly Offer[] {
+  const elsewhere = others.map(({ id, name, tokens }) =>
+    readOffers({ id, name, tokens, hasUpto: false, hasEscrow: false, channels: null }, answer, now),
+  )
+  // Each reading has the same offers in the same order.
+  return readOffers(home, answer, now).map(
+    (offer, place) =>
+      elsewhere
+        .map((offers) => offers[place])
+        .find((other) => other !== undefined && other.chain !== null && other.protocol !== 'mpp') ?? offer,
+  )
+}
+
 /** Prepares a chain for {@link readOffers}. */
 export async function toOfferChain(
   chain: Pick<Chain, 'id' | 'name' | 'tokens' | 'uptoSupport' | 'channelSupport' | 'escrowSupport'>,
@@ -202,7 +226,7 @@ function readV1({ name }: OfferChain, { body }: Pick<PublicAnswer, 'body'>): rea
   })
 }
 
-function judge({ tokens, channels }: OfferChain, read: ReadOffer, now: Date): Offer {
+function judge({ name, tokens, channels }: OfferChain, read: ReadOffer, now: Date): Offer {
   const { protocol, scheme, network, seconds, offer, description } = read
   const isAmount = /^[1-9]\d{0,17}$/.test(read.amount)
   const asset =
@@ -211,6 +235,7 @@ function judge({ tokens, channels }: OfferChain, read: ReadOffer, now: Date): Of
     (symbol) => tokens[symbol]?.toLowerCase() === read.token.toLowerCase(),
   )
   return {
+    chain: read.isOurChain ? name : null,
     protocol,
     scheme,
     network,

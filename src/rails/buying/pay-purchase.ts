@@ -21,7 +21,7 @@ import { failPurchase, settlePurchase } from './end-purchase.ts'
 import { findCaptureEnd, signEscrow } from './escrow.ts'
 import { buildGivenUpFailure } from './fund-purchase.ts'
 import { readChallengeEnd } from './mpp.ts'
-import { type ChannelLimits, type OfferChain, readOffers, toOfferChain } from './offers.ts'
+import { type ChannelLimits, type Offer, type OfferChain, readOffers, toOfferChain } from './offers.ts'
 import { type Asked, ask, type PurchaseRequest, repeatedChallenge, SELLER_MS } from './request.ts'
 import {
   countAttempts,
@@ -420,21 +420,26 @@ export function judgeRefusal(
       `the seller answered the paid request with ${status}`,
       status < 500 && !MAY_PASS.has(status),
     )
-  const isSame = readOffers(chain, answer, now).some(
-    (offer) =>
-      offer.protocol === purchase.protocol &&
-      offer.scheme === purchase.scheme &&
-      offer.payTo === purchase.pay_to &&
-      offer.token === purchase.token &&
-      offer.units === purchase.units,
-  )
-  return isSame
+  return isOffered(readOffers(chain, answer, now), purchase)
     ? toSellerFailure('the seller did not accept the payment')
     : {
         code: 'terms_not_payable',
         failure: 'the seller asked for other terms once it had the payment',
         isFinal: true,
       }
+}
+
+/** Checks whether a seller asks for what a purchase pays. */
+export function isOffered(offers: readonly Offer[], purchase: Purchase): boolean {
+  return offers.some(
+    (offer) =>
+      offer.chain === purchase.chain &&
+      offer.protocol === purchase.protocol &&
+      offer.scheme === purchase.scheme &&
+      offer.payTo === purchase.pay_to &&
+      offer.token === purchase.token &&
+      offer.units === purchase.units,
+  )
 }
 
 /** Request timeout, too early, too many requests. */

@@ -57,7 +57,7 @@ export function chooseOffer(
   offers: readonly Offer[],
   { asset, maxUnits }: Acceptance,
   table: RateTable,
-): Offer & { readonly asset: PayableAsset } {
+): Offer & { readonly asset: PayableAsset; readonly chain: string } {
   const judged = offers.map((offer) => ({
     ...offer,
     reason:
@@ -65,7 +65,7 @@ export function chooseOffer(
       (offer.asset !== asset ? 'other_asset' : offer.units > maxUnits ? 'over_max_amount' : null),
   }))
   const [first] = judged.filter(({ reason }) => reason === null)
-  if (first !== undefined) return { ...first, asset }
+  if (first !== undefined && first.chain !== null) return { ...first, asset, chain: first.chain }
   const isTooDear = judged.some(({ reason }) => reason === 'over_max_amount')
   const max = toDecimal({ asset, units: maxUnits })
   throw new Failure(

@@ -7,7 +7,7 @@ import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
 import { type Address, type Chain, type Mint, tokenAddress } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
-import { hashEscrow, signedPurchase, toHex } from './store.ts'
+import { hashEscrow, isPurseOn, signedPurchase, toHex } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** Money of a purse. Units are smallest units. */
@@ -34,12 +34,12 @@ interface Row {
 
 /**
  * Reads the balances of purses that ever had money, by purse and asset; those of one purchase only while they have some. @param accountId of one account; null: all.
- * @param after id of the last purse that was read. @param limit maximum number of rows.
+ * @param chain of one chain; by default of all. @param after id of the last purse that was read. @param limit maximum number of rows.
  */
 export async function readPurseBalances(
   { kysely }: Connection,
   accountId: string | null,
-  { after = '', limit = 1_000_000 }: { after?: string; limit?: number } = {},
+  { chain, after = '', limit = 1_000_000 }: { chain?: string; after?: string; limit?: number } = {},
 ): Promise<readonly PurseBalance[]> {
   const { rows } = await sql<Row>`
     select p.id, p.account_id, p.address, b.asset,
@@ -51,6 +51,7 @@ export async function readPurseBalances(
     from purse p join balance b on b.account in
       (p.account_id || ':purse.' || p.id || ':available', p.account_id || ':purse.' || p.id || ':held')
     where (${accountId}::text is null or p.account_id = ${accountId}) and b.asset = any(${[...payableAssets]}) and p.id > ${after}
+      and ${chain === undefined ? sql`true` : isPurseOn('p', chain)}
     group by p.id, p.account_id, p.address, b.asset having left(p.id, 4) not in ('buy_', 'chn_') or sum(b.units) > 0 order by p.id, b.asset limit ${limit}`.execute(
     kysely,
   )
@@ -158,7 +159,7 @@ export async function findPurseLack(
 /** Sandbox: mints what purses lack on a fresh chain. @returns the number of topped-up balances. */
 export async function levelPurses(parts: { database: Connection; chain: Chain }): Promise<number> {
   const mints: Mint[] = []
-  for (const balance of await readPurseBalances(parts.database, null)) {
+  for (const balance of await readPurseBalances(parts.database, null, { chain: parts.chain.name })) {
     const units = await findLack(parts, balance)
     if (units > 0n) mints.push({ token: balance.asset, to: balance.address, units })
   }
@@ -182,7 +183,9 @@ export function createPurseComparison(parts: {
   const suspected = new Set<string>()
   let after = ''
   return async () => {
-    const balances = await readPurseBalances(parts.database, null, { after, limit: PAGE })
+    const balances = await readPurseBalances(parts.database, null, {
+      ...{ chain: parts.chain.name, after, limit: PAGE },
+    })
     for (const balance of balances) {
       const name = `${balance.purseId} ${balance.asset}`
       const lack = await findLack(parts, balance)

@@ -54,12 +54,13 @@ export async function reclaimEscrow(parts: PayingParts, purchase: Purchase): Pro
 /** Finds settled purchases whose escrow has moved money back since. */
 export async function refundedEscrows(
   { kysely }: Connection,
-  { at, limit }: { at: Date; limit: number },
+  { chain, at, limit }: { chain: string; at: Date; limit: number },
 ): Promise<readonly Purchase[]> {
   return kysely
     .selectFrom('purchase')
     .selectAll()
     .where('state', '=', 'settled')
+    .where('chain', '=', chain)
     .where('escrow_look_at', 'is not', null)
     .where('escrow_look_at', '<=', at)
     .orderBy('escrow_look_at')

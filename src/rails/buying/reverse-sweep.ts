@@ -8,6 +8,7 @@ import { available, pursePlace } from '../../books/ledger/accounts.ts'
 import { lockUnits } from '../../books/ledger/balances.ts'
 import { post } from '../../books/ledger/post.ts'
 import type { PayingParts } from './pay-purchase.ts'
+import { isPurseOn } from './store.ts'
 import { executeSweep, findSweepOutcome, readSweep, type Sweep } from './sweep-purse.ts'
 
 type VerifyingParts = Pick<PayingParts, 'database' | 'chain' | 'clock' | 'log'> & {
@@ -23,9 +24,9 @@ interface EndedSweep extends Sweep {
   readonly state: 'open' | 'settled' | 'released'
 }
 
-/** Finds sweeps that have ended since a moment. */
+/** Finds sweeps on a chain that have ended since a moment. */
 export async function sweepsEndedSince(
-  { database }: Pick<PayingParts, 'database'>,
+  { database, chain }: Pick<PayingParts, 'database'> & { chain: { readonly name: string } },
   since: Date,
 ): Promise<readonly EndedSweep[]> {
   return database.kysely
@@ -34,6 +35,7 @@ export async function sweepsEndedSince(
     .selectAll('purse_sweep')
     .select(['purse.account_id', 'purse.address', 'purse.home', 'purse.mac'])
     .where('purse_sweep.state', 'in', ['settled', 'released'])
+    .where(isPurseOn('purse', chain.name))
     .where(
       sql<boolean>`exists (select from ledger_transaction t where t.id = 'sweep:' || purse_sweep.id || ':end' and t.at >= ${since})`,
     )

@@ -1,7 +1,7 @@
 /** Purchases and purses in the database. */
 
 import type { Selectable } from 'kysely'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { SignedPurchase } from '../../books/evidence/purchase-outcome.ts'
 import { pursePlace } from '../../books/ledger/accounts.ts'
@@ -38,8 +38,9 @@ export async function findPurse({ kysely }: Connection, id: string): Promise<Pur
   return row === undefined ? undefined : { id, address: toHex(row.address), chunk: row.chunk }
 }
 
-/** A purse to open. @property home the wallet of its account. */
+/** A purse to open. @property home the wallet of its account. @property chain absent: the wallet's. */
 export interface NewPurse extends Purse {
+  readonly chain?: string
   readonly accountId: string
   readonly home: Address
   readonly at: Date
@@ -58,7 +59,7 @@ export async function openPurse(
   { database: { kysely }, dataKey }: { database: Connection; dataKey: Uint8Array },
   purse: NewPurse,
 ): Promise<void> {
-  const { id, accountId, address, home, chunk, at } = purse
+  const { id, accountId, address, home, chunk, chain = null, at } = purse
   await kysely
     .insertInto('purse')
     .values({
@@ -68,10 +69,17 @@ export async function openPurse(
       home: home.toLowerCase(),
       mac: purseMac(dataKey, purse),
       chunk,
+      chain,
       created_at: at,
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+}
+
+/** Condition on a purse's row: its money is on a chain. @param table name of the row in its query. */
+export function isPurseOn(table: string, chain: string): RawBuilder<boolean> {
+  const purse = sql.table(table)
+  return sql<boolean>`coalesce(${purse}.chain, (select w.chain from wallet w where w.account_id = ${purse}.account_id)) = ${chain}`
 }
 
 /** Sets the chunk of a purse, which is opened if it does not exist. */
@@ -448,17 +456,18 @@ export function isOver({ state, delivered_at: deliveredAt }: Purchase): boolean 
 }
 
 /**
- * Finds unclaimed purchases without a final outcome. @param before only unsigned purchases that began earlier are found,
+ * Finds unclaimed purchases on a chain without a final outcome. @param before only unsigned purchases that began earlier are found,
  * because a repeated call may still continue the others.
  */
 export async function openPurchases(
   { kysely }: Connection,
-  { at, before, limit }: { at: Date; before: Date; limit: number },
+  { chain, at, before, limit }: { chain: string; at: Date; before: Date; limit: number },
 ): Promise<string[]> {
   const rows = await kysely
     .selectFrom('purchase')
     .select('id')
     .where('state', 'in', ['reserved', 'signed'])
+    .where('chain', '=', chain)
     // A voucher that is out is ended by the next one of its channel, or with its channel.
     .where((eb) => eb.or([eb('scheme', '<>', 'batch-settlement'), eb('state', '=', 'reserved')]))
     .where((eb) =>

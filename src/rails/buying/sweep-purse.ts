@@ -7,11 +7,10 @@ import { lockUnits } from '../../books/ledger/balances.ts'
 import { post } from '../../books/ledger/post.ts'
 import type { NewId } from '../../core/base/ids.ts'
 import { type Chain, type Hex, tokenAddress } from '../../providers/chain/port.ts'
-import type { Connection } from '../../storage/database.ts'
 import { cancelAuthorization, executePayment, purseKey, signPayment } from './authorization.ts'
 import type { PayingParts } from './pay-purchase.ts'
 import { findPurseLack } from './purse-books.ts'
-import { purseMac, toHex } from './store.ts'
+import { isPurseOn, purseMac, toHex } from './store.ts'
 import { type PayableAsset, payableAssets } from './terms.ts'
 
 /** How long a sweep may take before it is given up and begun anew. */
@@ -31,11 +30,11 @@ interface IdlePurse {
 }
 
 /**
- * Purses with money, and without an open sweep, that pay for nothing: of keys that were revoked or have expired, of accounts that
+ * Purses of the chain with money, and without an open sweep, that pay for nothing: of keys that were revoked or have expired, of accounts that
  * owe a debt, and those whose last purchase has ended; an agent's keeps its money for a while.
  */
 async function idlePurses(
-  { database }: PayingParts,
+  { database, chain }: PayingParts,
   { at, after }: { at: Date; after: string },
 ): Promise<readonly IdlePurse[]> {
   const { rows } = await sql<IdlePurse>`
@@ -48,7 +47,7 @@ async function idlePurses(
         or not exists (
           select from purchase o where o.account_id = p.account_id and o.purse_id = p.id
             and (o.state in ('reserved', 'signed') or k.id is not null and o.updated_at > ${new Date(at.getTime() - IDLE_MS)}))
-      ) and b.asset = any(${[...payableAssets]})
+      ) and ${isPurseOn('p', chain.name)} and b.asset = any(${[...payableAssets]})
       -- What is in a channel comes back to its address first.
       and not exists (select from channel c where c.id = p.id and c.status <> 'closed') and p.id || b.asset > ${after}
       and not exists (select from purse_sweep s where s.purse_id = p.id and s.asset = b.asset and s.state = 'open')
@@ -71,9 +70,9 @@ async function beginSweeps(parts: SweepingParts, signal: AbortSignal): Promise<v
 
 /** Runs one round. @returns the number of sweeps that it worked on. */
 export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Promise<number> {
-  const { database, clock, log } = parts
+  const { clock, log } = parts
   await beginSweeps(parts, signal)
-  const open = await nextSweeps(database, clock())
+  const open = await nextSweeps(parts, clock())
   for (const sweep of open) {
     if (signal.aborted) break
     await finishSweep(parts, sweep).catch((err: unknown) =>
@@ -84,7 +83,10 @@ export async function sweepPurses(parts: SweepingParts, signal: AbortSignal): Pr
 }
 
 /** Open sweeps that have waited the longest: one that the chain refuses for ever comes last in the next round. */
-function nextSweeps({ kysely }: Connection, at: Date): Promise<Sweep[]> {
+function nextSweeps(
+  { database: { kysely }, chain }: Pick<PayingParts, 'database' | 'chain'>,
+  at: Date,
+): Promise<Sweep[]> {
   return kysely
     .updateTable('purse_sweep')
     .from('purse')
@@ -93,10 +95,12 @@ function nextSweeps({ kysely }: Connection, at: Date): Promise<Sweep[]> {
     .where('purse_sweep.id', 'in', (query) =>
       query
         .selectFrom('purse_sweep')
-        .select('id')
-        .where('state', '=', 'open')
+        .innerJoin('purse', 'purse.id', 'purse_sweep.purse_id')
+        .select('purse_sweep.id')
+        .where('purse_sweep.state', '=', 'open')
+        .where(isPurseOn('purse', chain.name))
         .orderBy('tried_at')
-        .orderBy('id')
+        .orderBy('purse_sweep.id')
         .limit(BATCH),
     )
     .returningAll('purse_sweep')

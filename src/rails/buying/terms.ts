@@ -64,6 +64,11 @@ export function hasOwnPurse(scheme: Scheme): boolean {
   return scheme === 'upto' || scheme === 'auth-capture'
 }
 
+/** True where our own nonce was never used, and the payment needs nothing on the chain before it. */
+export function isSignedFirst({ protocol, scheme }: Pick<PurchaseTerms, 'protocol' | 'scheme'>): boolean {
+  return protocol !== 'mpp' && scheme === 'exact'
+}
+
 /** An offer as a protocol writes it, not judged. */
 export interface ReadOffer {
   readonly protocol: Protocol

@@ -1,6 +1,7 @@
 /** Purchases as their buyers see them. */
 import { getAddress } from 'viem'
 import { z } from 'zod'
+import { type FundingFacts, fundingView, viewFunding } from '../../books/spending/funding-view.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { toDecimal } from '../../core/money/money.ts'
@@ -13,14 +14,14 @@ const members = {
   purchaseId: z.string().nullable().describe('`buy_…`; null if free.'),
   charged: z.string().describe('Paid amount of the asset; "0" if unpaid or pending.'),
   asset: z.enum(payableAssets).nullable().describe('Asset paid in; null if free.'),
-  protocol: z.enum(protocols).nullable().describe('Payment protocol; null if free.'),
-  network: z.string().nullable().describe('Network as the seller names it; null if free.'),
-  payTo: z.string().nullable().describe('Payee’s EVM address; null if free.'),
-  transaction: z.string().nullable().describe('Hash of the payment; null if there is none.'),
+  protocol: z.enum(protocols).nullable().describe('Protocol; null if free.'),
+  network: z.string().nullable().describe('As the seller names it; null if free.'),
+  payTo: z.string().nullable().describe('Payee; null if free.'),
+  transaction: z.string().nullable().describe('Its hash; null: none.'),
   decisionId: z.string().nullable().describe('`dec_…`; null if free.'),
   attempts: z.int().describe('Paid requests to the seller.'),
-  lastFailure: untrustedTextOrNull('Why the last one failed.'),
-  expiresAt: z.string().nullable().describe('Until when it can still be delivered, ISO 8601 UTC.'),
+  lastFailure: untrustedTextOrNull('Why the last failed.'),
+  expiresAt: z.string().nullable().describe('Until when it can be delivered, ISO 8601 UTC.'),
 }
 
 export const boughtView = z.strictObject({
@@ -30,11 +31,12 @@ export const boughtView = z.strictObject({
     .describe(
       '`undelivered`: paid, nothing came; `settlement_pending`: may be paid yet; `free`: no payment asked.',
     ),
-  usd: z.string().nullable().describe('Value in USD when it was decided; null if free.'),
+  usd: z.string().nullable().describe('Value in USD when decided; null if free.'),
   askedAgain: z.boolean().describe('True if this repeated call asked the seller.'),
   response: deliveryView
     .nullable()
-    .describe('The seller’s answer; null if none came, after a day, and in an approval: read the purchase.'),
+    .describe('The seller’s answer; null: none came, after a day, or in an approval: read the purchase.'),
+  funding: fundingView.nullable().describe('Move from another chain before it; null: none.'),
   replayed: z.boolean().describe('True for a repeated call.'),
 })
 boughtView.register(z.globalRegistry, { id: 'Bought' })
@@ -44,13 +46,13 @@ export const purchaseView = z.strictObject({
   status: z
     .enum(['delivered', 'undelivered', 'settlement_pending', 'failed'])
     .describe('`undelivered`: paid, nothing came; `failed`: not paid and never will be.'),
-  url: z.string().describe('URL that was bought.'),
+  url: z.string().describe('Its URL.'),
   method: z.string().describe('HTTP method.'),
-  purpose: z.string().nullable().describe('Purpose given by the buyer.'),
+  purpose: z.string().nullable().describe('Its purpose.'),
   scheme: z.enum(schemes).describe('`upto`: `price` is the maximum that was reserved.'),
   price: z.string().describe('Agreed price in the asset.'),
   failure: untrustedTextOrNull('As `lastFailure`.'),
-  recourseId: z.string().nullable().describe('`rec_…`: its recourse; null without one.'),
+  recourseId: z.string().nullable().describe('`rec_…`; null: none.'),
   refunded: z.string().describe('What came back of it.'),
   createdAt: z.string().describe('ISO 8601 UTC.'),
 })
@@ -89,7 +91,12 @@ export function unsealDelivery(dataKey: Uint8Array, { id, delivered }: Purchase)
 export function viewBought(
   dataKey: Uint8Array,
   purchase: Purchase,
-  { usd, replayed, askedAgain }: { usd: string; replayed: boolean; askedAgain: boolean },
+  {
+    usd,
+    funding,
+    replayed,
+    askedAgain,
+  }: { usd: string; funding: FundingFacts | null; replayed: boolean; askedAgain: boolean },
 ): z.input<typeof boughtView> {
   const hasCome = purchase.delivered_at !== null
   if (purchase.state === 'failed' && !hasCome) throw notPaid(purchase)
@@ -104,6 +111,7 @@ export function viewBought(
     usd,
     askedAgain,
     response: unsealDelivery(dataKey, purchase),
+    funding: funding === null ? null : viewFunding(funding),
     replayed,
   }
 }
@@ -125,6 +133,7 @@ export function viewFree(response: Delivery): z.input<typeof boughtView> {
     expiresAt: null,
     askedAgain: false,
     response,
+    funding: null,
     replayed: false,
   }
 }

@@ -40,7 +40,7 @@ export interface PlanFundingDependencies extends PlanSwapDependencies {
 /**
  * A payment that may take money of other chains.
  * @property chain where it is paid. @property mayLeave checks whether money of a chain may be taken. @property authorizedBy by which
- * the burn is made; null: the payment is only simulated.
+ * the burn is made; null: the payment is only simulated. @property withinSec most seconds that a way may be expected to take; absent: any.
  */
 export interface FundedPayment {
   readonly accountId: string
@@ -49,6 +49,7 @@ export interface FundedPayment {
   readonly money: Money & { readonly asset: Stablecoin }
   readonly mayLeave: (chain: string) => boolean
   readonly authorizedBy: TransferAuthorization | null
+  readonly withinSec?: number
   readonly at: Date
 }
 
@@ -81,7 +82,8 @@ export async function planFunding(
       const aggregator = parts.swapAggregators.find(({ tool }) => tool === route)
       if (aggregator === undefined) continue
       const found = await quoteMove(parts, { aggregator, payment, from, needed, has })
-      if (found !== undefined) return toFunding(parts, { ...found, payment, needed, from })
+      if (found !== undefined && found.etaSec <= (payment.withinSec ?? found.etaSec))
+        return toFunding(parts, { ...found, payment, needed, from })
     }
   return undefined
 }

@@ -1,4 +1,5 @@
 /** Requests to sellers to give money back, with the signed evidence of the purchase. */
+import type { Chains } from '../../providers/chain/chains.ts'
 import { buildEvidence, EVIDENCE_TYPE } from '../../rails/buying/evidence-document.ts'
 import type { PayingParts } from '../../rails/buying/pay-purchase.ts'
 import { type RefundAnswer, requestRefund } from '../../rails/buying/request-refund.ts'
@@ -7,6 +8,7 @@ import type { Recourse } from './store.ts'
 
 /** @property signDocument signs the evidence for the seller. */
 export interface PurchaseRecourseParts extends PayingParts {
+  readonly chains: Chains
   readonly signDocument: (document: { type: string; document: unknown }) => Promise<string>
 }
 

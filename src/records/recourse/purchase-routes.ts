@@ -3,6 +3,7 @@
  * is in escrow comes back from there; a channel is closed; then the seller is asked for a refund, and what it sends is found on the chain.
  */
 import { minimum } from '../../core/money/shares.ts'
+import { onChain } from '../../providers/chain/chains.ts'
 import { findReturns } from '../../rails/buying/find-returns.ts'
 import { presentAgain } from '../../rails/buying/present-again.ts'
 import { findRefundUrl } from '../../rails/buying/request-refund.ts'
@@ -16,9 +17,10 @@ import { linkRefund } from './link-refund.ts'
 import { findStep, type Progress, parseSteps, type Recourse, recordStep } from './store.ts'
 
 /** Goes on with the recourse of a purchase as far as it can now. @returns the recourse afterwards. */
-export async function advancePurchase(parts: PurchaseRecourseParts, recourse: Recourse): Promise<Recourse> {
-  const found = await findPurchase(parts.database, { id: recourse.object_id })
+export async function advancePurchase(given: PurchaseRecourseParts, recourse: Recourse): Promise<Recourse> {
+  const found = await findPurchase(given.database, { id: recourse.object_id })
   if (found === undefined) throw new Error(`${recourse.id} is of a purchase without a row`)
+  const parts = onChain(given, found.chain)
   const { purchase, isEscrowed } = await readEscrowed(parts, found)
   if (isEscrowed) return takeFromEscrow(parts, recourse, purchase)
   if (purchase.state !== 'settled') return takeBack(parts, recourse, purchase)

@@ -1,4 +1,4 @@
-/** Finishes purchases that a crash or a slow seller left open. Outcomes come from the chain, never from elapsed time alone. */
+/** Finishes purchases of a chain that a crash or a slow seller left open. Outcomes come from the chain, never from elapsed time alone. */
 
 import { findOrphans } from '../../books/spending/orphans.ts'
 import { releaseSpend } from '../../books/spending/release.ts'
@@ -12,6 +12,7 @@ import {
   openPurchases,
   type Purchase,
 } from '../../rails/buying/store.ts'
+import { findFunding } from '../../rails/swaps/fundings.ts'
 import { findTransferOfDecision } from '../../rails/wallets/store.ts'
 import type { Database } from '../../storage/database.ts'
 
@@ -32,7 +33,7 @@ export async function settlePurchases(parts: PayingParts, signal: AbortSignal): 
     before,
   }))
     await releaseOrphan(database, { decisionId, at: clock() })
-  const ids = await openPurchases(database, { at: now, before, limit: BATCH })
+  const ids = await openPurchases(database, { chain: parts.chain.name, at: now, before, limit: BATCH })
   for (const id of ids) {
     if (signal.aborted) break
     const at = clock()
@@ -43,7 +44,11 @@ export async function settlePurchases(parts: PayingParts, signal: AbortSignal): 
         log.error({ err, purchaseId: id }, 'finishing a purchase failed'),
       )
   }
-  for (const purchase of await refundedEscrows(database, { at: clock(), limit: BATCH })) {
+  for (const purchase of await refundedEscrows(database, {
+    chain: parts.chain.name,
+    at: clock(),
+    limit: BATCH,
+  })) {
     if (signal.aborted) break
     await bookEscrowRefund(parts, purchase).catch((err: unknown) =>
       log.error({ err, purchaseId: purchase.id }, 'booking a refund from escrow failed'),
@@ -79,10 +84,17 @@ async function finish(parts: PayingParts, purchase: Purchase): Promise<void> {
     return
   }
   if (purchase.state !== 'reserved') return
+  const { database, clock } = parts
+  const funding = await findFunding(database, purchase.decision_id)
+  // A repeated call goes on once its money has come from the other chain.
+  const isAwaited =
+    funding?.state === 'moving' ||
+    (funding?.state === 'arrived' && clock().getTime() - funding.updatedAt.getTime() < UNSIGNED_MS)
+  if (isAwaited && !purchase.is_canceled) return
   await failPurchase(parts, purchase, {
     from: 'reserved',
     code: 'provider_unavailable',
-    failure: 'it was given up before anything was signed',
+    failure: funding?.failure ?? 'it was given up before anything was signed',
     unless: async (connection) => {
       await lockReservation(connection, purchase.decision_id)
       // Its money may be on its way to the purse: the transfer ends first.

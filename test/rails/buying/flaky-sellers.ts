@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { sandboxTokens } from '../../../src/chain/rpc/networks.ts'
 import { connectRpcChain } from '../../../src/chain/rpc.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
+import type { ChainName } from '../../../src/core/money/chains.ts'
 import { listen } from '../selling/x402/scene.ts'
 
 export const SELLER = '0x976EA74026E726554dB657fA54763abd0C3a0aa9'
@@ -59,9 +60,9 @@ export interface FlakySellers {
 }
 
 /** Takes payments as a facilitator does. */
-export async function connectTaker(rpcUrl: string) {
+export async function connectTaker(rpcUrl: string, name: ChainName = 'base-sepolia') {
   const chain = await connectRpcChain({
-    name: 'base-sepolia',
+    name,
     url: rpcUrl,
     log: silentLog,
     clock: () => new Date(),
@@ -88,7 +89,7 @@ export async function connectTaker(rpcUrl: string) {
     const accepts = [
       {
         scheme: 'exact',
-        network: 'eip155:84532',
+        network: `eip155:${chain.id}`,
         asset,
         payTo,
         amount,
@@ -103,8 +104,8 @@ export async function connectTaker(rpcUrl: string) {
 }
 
 /** Serves `/{kind}/{run}`: every run has its own count of paid requests. */
-export async function startFlakySellers(rpcUrl: string): Promise<FlakySellers> {
-  const { take, close, ...taker } = await connectTaker(rpcUrl)
+export async function startFlakySellers(rpcUrl: string, name?: ChainName): Promise<FlakySellers> {
+  const { take, close, ...taker } = await connectTaker(rpcUrl, name)
   const requests = new Map<string, number>()
   const paid = new Set<string>()
   const app = new Hono<{ Bindings: { incoming: { socket: { destroy(): void } } } }>()

@@ -70,7 +70,7 @@ export function rememberTerms(
   if (all.has(name)) return
   const entry = {
     offer: {
-      ...{ protocol, scheme, network, asset, token, payTo, seconds, offer },
+      ...{ chain, protocol, scheme, network, asset, token, payTo, seconds, offer },
       ...{ units: BigInt(units), description: null, reason: null },
     },
     sinceBlock: BigInt(terms.sinceBlock),

@@ -130,7 +130,7 @@ type Places = ReadonlyMap<Address, { readonly accountId: string; readonly place:
 
 /**
  * Finds the purses and escrows at these addresses: a seller may pay back to the address that paid. They are on the chain of their
- * account's wallet; on any other chain, the addresses are not ours to spend from. @param addresses lower case.
+ * account's wallet, and purses of purchases on another chain on that; on any other chain, the addresses are not ours to spend from. @param addresses lower case.
  */
 export async function findPlacesByAddress(
   { database: { kysely }, chain: { name } }: { database: Connection; chain: Pick<Chain, 'name'> },
@@ -145,7 +145,7 @@ export async function findPlacesByAddress(
       .innerJoin('wallet', 'wallet.account_id', 'purse.account_id')
       .select(['purse.id', 'purse.account_id', 'purse.address'])
       .where('purse.address', 'in', some)
-      .where('wallet.chain', '=', name)
+      .where(({ eb, fn }) => eb(fn.coalesce('purse.chain', 'wallet.chain'), '=', name))
       .execute()
     for (const { id, account_id: accountId, address } of purses)
       found.set(toAddress(address), { accountId, place: pursePlace(id) })
