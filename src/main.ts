@@ -120,6 +120,9 @@ function requireOption(value: string | undefined, option: string): string {
   return value
 }
 
+// Whoever read what is told here has gone. What is done goes on: a key is revoked, a purchase is ended.
+process.stderr.on('error', () => {})
+
 main(process.argv.slice(2)).then(
   (code) => {
     process.exitCode = code

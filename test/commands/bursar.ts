@@ -14,6 +14,8 @@ export interface RunningCommand {
   readonly err: () => string
   /** As Ctrl-C does. */
   readonly interrupt: () => void
+  /** Reads no more of what it writes to standard error, as a pipe whose other end has gone. */
+  readonly closeErr: () => void
   readonly ended: Promise<CommandResult>
 }
 
@@ -53,6 +55,7 @@ export function startBursar(
     out: () => output.out,
     err: () => output.err,
     interrupt: () => child.kill('SIGINT'),
+    closeErr: () => child.stderr.destroy(),
     ended,
   }
 }

@@ -93,6 +93,16 @@ describe('bursar run', () => {
     expect(restored.status).toBe(200)
   })
 
+  it('revokes the key, and keeps the exit code, when nobody reads what it tells any more', async () => {
+    const running = startBursar(
+      runOptions('--budget', '1', '--', 'sh', '-c', 'echo started; sleep 1; exit 7'),
+    )
+    await expect.poll(running.out, { timeout: 20_000 }).toContain('started')
+    running.closeErr()
+    expect((await running.ended).code).toBe(7)
+    expect(await listLiving()).toEqual([])
+  })
+
   it('keeps the session of the owner from the program', async () => {
     const options = runOptions('--budget', '1', '--', 'sh', '-c', 'echo "[$BURSAR_SESSION]"')
     expect((await bursar(options, { BURSAR_SESSION: 'secret' })).out).toContain('[]')

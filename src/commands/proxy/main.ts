@@ -15,6 +15,9 @@ async function main(): Promise<number> {
   return proxy(positionals, values, process.env)
 }
 
+// Whoever read what is told here has gone. What is done goes on: a key is revoked, a purchase is ended.
+process.stderr.on('error', () => {})
+
 main().then(
   (code) => process.stdout.write('', () => process.exit(code)),
   (error: unknown) => {
