@@ -3,6 +3,9 @@ import { timers } from '../../core/base/timers.ts'
 /** Jobs are at rest from this long after the last activity on. */
 const ACTIVE_MS = 60_000
 
+/** Until then a job pauses for this share of the time since: what falls due meanwhile is late by no more than that. */
+const PAUSE_SHARE = 0.25
+
 /** Pause between sweeps at rest. They find work whose announcement was lost. */
 const REST_MS = 60_000
 
@@ -50,8 +53,7 @@ export function createPace(
     },
     wait: async (intervalMs, signal) => {
       const quietMs = now() - activeAt
-      // As long as nothing has happened: what falls due meanwhile is late by no more than it took to fall due.
-      const pauseMs = quietMs < activeMs ? Math.min(quietMs, restMs) : restMs
+      const pauseMs = quietMs < activeMs ? Math.min(quietMs * PAUSE_SHARE, restMs) : restMs
       if (pauseMs <= intervalMs) return steadyWait(intervalMs, signal)
       // Activity ends a longer pause early; the round then keeps its interval.
       const isWoken = await pauseUntilWoken(pauseMs, signal, resting)
