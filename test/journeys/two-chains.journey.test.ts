@@ -534,13 +534,13 @@ describe.each([
       const { body } = await guest.send('POST', '/api/purchases/quote', { url: `${gateway.origin}${FX}` })
       const { offers } = z
         .object({
-          offers: z.array(
-            z.looseObject({ network: z.string(), scheme: z.string(), payable: z.boolean() }),
-          ),
+          offers: z.array(z.looseObject({ network: z.string(), scheme: z.string(), payable: z.boolean() })),
         })
         .parse(body)
       const exact = offers.filter(({ scheme }) => scheme === 'exact')
-      expect(new Set(exact.map(({ network }) => network))).toEqual(new Set(['eip155:84532', 'eip155:421614']))
+      expect(exact.map(({ network }) => network)).toEqual(
+        expect.arrayContaining(['eip155:84532', 'eip155:421614']),
+      )
       for (const { network, payable } of exact) expect([network, payable]).toEqual([network, true])
     })
 
