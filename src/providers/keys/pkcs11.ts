@@ -78,9 +78,9 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
     } catch (error) {
       if (!isFault(error, library.CKR_USER_ALREADY_LOGGED_IN)) {
         loaded.C_CloseSession(session)
-        if (/^CKR_PIN_/.test(messageOf(error))) {
+        if (/^CKR_PIN_/.test(describe(error))) {
           const fault = new Error(
-            `it refuses the PIN (${messageOf(error)}); it is not asked again before a restart`,
+            `it refuses the PIN (${describe(error)}); it is not asked again before a restart`,
           )
           refused.set(name, fault)
           throw fault
@@ -250,7 +250,7 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
         } catch (cause) {
           // Libraries differ in how they say so, and a lost token fails again at its next operation.
           throw new Error(
-            `it does not open the wrapped secret (${messageOf(cause)}), which another key has wrapped, or which was changed`,
+            `it does not open the wrapped secret (${describe(cause)}), which another key has wrapped, or which was changed`,
             { cause },
           )
         }
@@ -360,6 +360,6 @@ function isFault(error: unknown, ...codes: readonly number[]): boolean {
   )
 }
 
-function messageOf(error: unknown): string {
+function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -53,7 +53,7 @@ export function createPace(
     },
     wait: async (intervalMs, signal) => {
       const quietMs = now() - activeAt
-      const pauseMs = quietMs < activeMs ? Math.min(quietMs * PAUSE_SHARE, restMs) : restMs
+      const pauseMs = quietMs < activeMs ? quietMs * PAUSE_SHARE : restMs
       if (pauseMs <= intervalMs) return steadyWait(intervalMs, signal)
       // Activity ends a longer pause early; the round then keeps its interval.
       const isWoken = await pauseUntilWoken(pauseMs, signal, resting)
