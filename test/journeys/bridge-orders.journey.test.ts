@@ -44,6 +44,7 @@ import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { type ChainProxy, type Step, startChainProxy } from './chain-proxy.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { openOwner, readAddress } from './keyed-owners.ts'
+import { selectKills } from './kills.ts'
 import { newGuest, newMailbox, type Person, requestJson } from './people.ts'
 
 const names = ['base-sepolia', 'arbitrum-sepolia'] as const
@@ -519,7 +520,7 @@ describe.each([
       await expectBooksEqualChains()
     }
 
-    it.each(steps)(
+    it.each(selectKills(steps, isPostgres))(
       'mints once when the gateway is killed on %s %s',
       async (name, step) => {
         const before = {

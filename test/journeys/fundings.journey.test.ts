@@ -10,6 +10,7 @@ import { testServerUrl } from '../engines.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import type { Step } from './chain-proxy.ts'
 import { readAddress } from './keyed-owners.ts'
+import { selectKills } from './kills.ts'
 import type { Person } from './people.ts'
 import { type ChainName, startTwoChains, type TwoChains } from './two-chains.ts'
 
@@ -344,7 +345,7 @@ describe.each([
       [AWAY, 'after broadcast', 2],
       [AWAY, 'at the receipt', 2],
     ]
-    it.each(steps)(
+    it.each(selectKills(steps, isPostgres))(
       'pays once when the gateway is killed on %s %s of transaction %i',
       async (name, step, nth) => {
         const { available } = await world.readBooked(key, AWAY)

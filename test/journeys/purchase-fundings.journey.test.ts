@@ -13,6 +13,7 @@ import { type FlakySellers, GO_ON, type Moment, startFlakySellers } from '../rai
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import type { Step } from './chain-proxy.ts'
 import { readAddress } from './keyed-owners.ts'
+import { selectKills } from './kills.ts'
 import type { Person } from './people.ts'
 import { type ChainName, startTwoChains, type TwoChains } from './two-chains.ts'
 
@@ -392,14 +393,14 @@ describe.each([
       [AWAY, 'after broadcast', 2],
       [AWAY, 'at the receipt', 2],
     ]
-    it.each(steps)(
+    it.each(selectKills(steps, isPostgres))(
       'pays once when the gateway is killed on %s %s of transaction %i',
       (name, step, nth) => killed(() => world.killAt(name, step, nth)),
       240_000,
     )
 
     const moments: readonly Moment[] = ['paid', 'settled']
-    it.each(moments)(
+    it.each(selectKills(moments, isPostgres))(
       'pays once when the gateway is killed as the seller has the request, %s',
       (moment) =>
         killed(
