@@ -1,7 +1,7 @@
 /** Configuration of the keys of this deployment: each is the value of its variable, or the value names its place. */
 import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
-import { isKeyReference, parseKeyReference } from './key-reference.ts'
+import { isKeyReference, parseKeyReference, REFERENCE_FORMS } from './key-reference.ts'
 
 /** @returns what is wrong with a reference, or undefined. */
 function referenceFault(text: string): string | undefined {
@@ -24,7 +24,7 @@ function keyOrReference(fault: (text: string) => string | undefined) {
 export const privateKey = keyOrReference((text) =>
   /^0x[0-9a-fA-F]{64}$/.test(text)
     ? undefined
-    : 'must be 0x and 64 hex digits, or a reference to a key (pkcs11:…)',
+    : `must be 0x and 64 hex digits, or a reference to a key (${REFERENCE_FORMS})`,
 )
 
 const secret = keyOrReference((text) => (text.length < 32 ? 'must have 32 characters or more' : undefined))
@@ -37,9 +37,36 @@ const documentKey = z
     keyOrReference((text) =>
       isEd25519(text)
         ? undefined
-        : 'must be an Ed25519 private key in PEM, or a reference to a key (pkcs11:…)',
+        : `must be an Ed25519 private key in PEM, or a reference to a key (${REFERENCE_FORMS})`,
     ),
   )
+
+/** An origin. Plain HTTP would show what a key opens: it is for this machine only. */
+const endpoint = z.string().superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isOrigin = url !== null && text === url.origin && /^https?:$/.test(url.protocol)
+  const message = !isOrigin
+    ? 'must be an origin, such as https://kms.example'
+    : url.protocol === 'http:' && !isLoopback(url.hostname)
+      ? 'must be https, except on this machine'
+      : undefined
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
+
+/** The key file of a Google service account. */
+const accountFile = z.object({
+  type: z.literal('service_account'),
+  client_email: z.email(),
+  private_key_id: z.string().min(1),
+  private_key: z.string().startsWith('-----BEGIN PRIVATE KEY-----'),
+})
+
+const serviceAccount = z.string().transform((text, context) => {
+  const { success, data } = accountFile.safeParse(parseJson(text))
+  if (success) return { email: data.client_email, keyId: data.private_key_id, privateKey: data.private_key }
+  context.addIssue({ code: 'custom', message: 'must be the JSON key of a service account' })
+  return z.NEVER
+})
 
 export const keyVariables = {
   SESSION_SECRET: secret.optional(),
@@ -49,6 +76,15 @@ export const keyVariables = {
   RECEIPT_KEY: documentKey.optional(),
   PKCS11_MODULE: z.string().startsWith('/', 'must be the absolute path of a library').optional(),
   PKCS11_PIN: z.string().min(1).optional(),
+  AWS_KMS_ACCESS_KEY_ID: z
+    .string()
+    .regex(/^\w{16,128}$/, 'must be the id of an access key')
+    .optional(),
+  AWS_KMS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
+  AWS_KMS_SESSION_TOKEN: z.string().min(1).optional(),
+  AWS_KMS_ENDPOINT: endpoint.optional(),
+  GCP_KMS_CREDENTIALS: serviceAccount.optional(),
+  GCP_KMS_ENDPOINT: endpoint.optional(),
 }
 
 const variables = z.object(keyVariables)
@@ -65,7 +101,24 @@ export interface KeyConfig {
   readonly receiptKey: string | null
   /** Where keys in tokens are reached. */
   readonly pkcs11: { readonly module: string | null; readonly pin: string | null }
+  /** @property endpoint null: that of the key's region. */
+  readonly awsKms: {
+    readonly endpoint: string | null
+    readonly accessKeyId: string | null
+    readonly secretAccessKey: string | null
+    readonly sessionToken: string | null
+  }
+  /** @property credentials of a service account. */
+  readonly gcpKms: {
+    readonly endpoint: string
+    readonly credentials: z.output<typeof serviceAccount> | null
+  }
 }
+
+/** Where keys outside of the process are reached. */
+export type KeyPlaces = Pick<KeyConfig, 'pkcs11' | 'awsKms' | 'gcpKms'>
+
+const GOOGLE_ENDPOINT = 'https://cloudkms.googleapis.com'
 
 export function readKeys(settings: z.output<typeof variables>): KeyConfig {
   return {
@@ -75,6 +128,29 @@ export function readKeys(settings: z.output<typeof variables>): KeyConfig {
     dataKeyPrevious: settings.DATA_KEY_PREVIOUS ?? null,
     receiptKey: settings.RECEIPT_KEY ?? null,
     pkcs11: { module: settings.PKCS11_MODULE ?? null, pin: settings.PKCS11_PIN ?? null },
+    awsKms: {
+      endpoint: settings.AWS_KMS_ENDPOINT ?? null,
+      accessKeyId: settings.AWS_KMS_ACCESS_KEY_ID ?? null,
+      secretAccessKey: settings.AWS_KMS_SECRET_ACCESS_KEY ?? null,
+      sessionToken: settings.AWS_KMS_SESSION_TOKEN ?? null,
+    },
+    gcpKms: {
+      endpoint: settings.GCP_KMS_ENDPOINT ?? GOOGLE_ENDPOINT,
+      credentials: settings.GCP_KMS_CREDENTIALS ?? null,
+    },
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+}
+
+/** @returns null for text that is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
   }
 }
 

@@ -8,6 +8,9 @@ const SUFFIX = '_FILE'
 const secrets: ReadonlySet<string> = new Set([
   'ALPACA_API_KEY',
   'ALPACA_API_SECRET',
+  'AWS_KMS_ACCESS_KEY_ID',
+  'AWS_KMS_SECRET_ACCESS_KEY',
+  'AWS_KMS_SESSION_TOKEN',
   'BRIDGE_API_KEY',
   'BRIDGE_WEBHOOK_PUBLIC_KEY',
   'CDP_API_KEY_SECRET',
@@ -18,6 +21,7 @@ const secrets: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'DATA_KEY',
   'DATA_KEY_PREVIOUS',
+  'GCP_KMS_CREDENTIALS',
   'LITHIC_API_KEY',
   'LITHIC_EVENTS_SECRET',
   'LITHIC_WEBHOOK_SECRET',

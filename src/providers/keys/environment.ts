@@ -12,9 +12,10 @@ export function createEnvironmentKey(privateKey: Hex): ChainKey {
   return { address: account.address, place: ENVIRONMENT, sign: (hash) => account.sign({ hash }) }
 }
 
-/** @param pem PKCS #8 of an Ed25519 key. */
+/** @param pem PKCS #8 of an Ed25519 key. @throws Error for another. */
 export function createEnvironmentDocumentKey(pem: string): DocumentKey {
   const key = createPrivateKey(pem)
+  if (key.asymmetricKeyType !== 'ed25519') throw new Error('it is no Ed25519 key')
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
   return {
     publicKey: Buffer.from(x, 'base64url'),

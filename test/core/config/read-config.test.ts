@@ -96,6 +96,8 @@ describe('the configuration', () => {
       sessionSecretPrevious: null,
       receiptKey: null,
       pkcs11: { module: null, pin: null },
+      awsKms: { endpoint: null, accessKeyId: null, secretAccessKey: null, sessionToken: null },
+      gcpKms: { endpoint: 'https://cloudkms.googleapis.com', credentials: null },
       dataKey: null,
       dataKeyPrevious: null,
       rpId: null,
