@@ -58,6 +58,9 @@ const wrappable = [
   'SESSION_SECRET',
   'SESSION_SECRET_PREVIOUS',
   'RECEIPT_KEY',
+  'ACCESS_TOKEN_KEY',
+  'WEB_BOT_AUTH_KEY',
+  'PUSH_KEY',
 ] as const
 
 function isWrappable(name: string | undefined): name is (typeof wrappable)[number] {
@@ -77,6 +80,9 @@ async function wrap(
     SESSION_SECRET: config.sessionSecret,
     SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious,
     RECEIPT_KEY: config.receiptKey,
+    ACCESS_TOKEN_KEY: config.rotatingKeys.ACCESS_TOKEN_KEY.current,
+    WEB_BOT_AUTH_KEY: config.rotatingKeys.WEB_BOT_AUTH_KEY.current,
+    PUSH_KEY: config.rotatingKeys.PUSH_KEY.current,
   }
   const value = values[name]
   if (value === null) throw new Error(`Set ${name}, or ${name}_FILE, to the secret.`)

@@ -299,7 +299,16 @@ export const commands: readonly Command[] = [
     parameters: 'VARIABLE',
     about: 'encrypt a secret by a key in a token or a cloud; prints the new value of its variable',
     required: ['with'],
-    words: ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET', 'SESSION_SECRET_PREVIOUS', 'RECEIPT_KEY'],
+    words: [
+      'DATA_KEY',
+      'DATA_KEY_PREVIOUS',
+      'SESSION_SECRET',
+      'SESSION_SECRET_PREVIOUS',
+      'RECEIPT_KEY',
+      'ACCESS_TOKEN_KEY',
+      'WEB_BOT_AUTH_KEY',
+      'PUSH_KEY',
+    ],
     details:
       'The gateway opens it at its start. A value that another key has wrapped is opened first, so that the wrapping key can be replaced.',
     examples: [

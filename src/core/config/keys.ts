@@ -1,6 +1,6 @@
 /** Configuration of the keys of this deployment: each is the value of its variable, or the value names its place. */
-import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
+import { DERIVED, isPrivateKeyOn, type KeyCurve, type RotatingKeyName } from '../base/rotating-key.ts'
 import { isKeyReference, parseKeyReference, REFERENCE_FORMS } from './key-reference.ts'
 
 /** @returns what is wrong with a reference, or undefined. */
@@ -29,17 +29,33 @@ export const privateKey = keyOrReference((text) =>
 
 const secret = keyOrReference((text) => (text.length < 32 ? 'must have 32 characters or more' : undefined))
 
-const documentKey = z
-  .string()
-  // Most environments hold one line, with `\n` in place of line breaks.
-  .transform((text) => text.replaceAll('\\n', '\n'))
-  .pipe(
-    keyOrReference((text) =>
-      isEd25519(text)
-        ? undefined
-        : `must be an Ed25519 private key in PEM, or a reference to a key (${REFERENCE_FORMS})`,
-    ),
+function pemOrReference(curve: KeyCurve) {
+  return (
+    z
+      .string()
+      // Most environments hold one line, with `\n` in place of line breaks.
+      .transform((text) => text.replaceAll('\\n', '\n'))
+      .pipe(
+        keyOrReference((text) =>
+          isPrivateKeyOn(curve, text)
+            ? undefined
+            : `must be ${curve === 'Ed25519' ? 'an' : 'a'} ${curve} private key in PEM, or a reference to a key (${REFERENCE_FORMS})`,
+        ),
+      )
   )
+}
+
+/** A key of a rotation, or the one that was used before the first. */
+function previousKey(curve: KeyCurve) {
+  const key = pemOrReference(curve)
+  return z.string().transform((text, context) => {
+    if (text === DERIVED) return text
+    const { data, error } = key.safeParse(text)
+    if (data !== undefined) return data
+    context.addIssue({ code: 'custom', message: `${error?.issues[0]?.message ?? ''}, or: ${DERIVED}` })
+    return z.NEVER
+  })
+}
 
 /** An origin. Plain HTTP would show what a key opens: it is for this machine only. */
 const endpoint = z.string().superRefine((text, context) => {
@@ -73,7 +89,13 @@ export const keyVariables = {
   SESSION_SECRET_PREVIOUS: secret.optional(),
   DATA_KEY: secret.optional(),
   DATA_KEY_PREVIOUS: secret.optional(),
-  RECEIPT_KEY: documentKey.optional(),
+  RECEIPT_KEY: pemOrReference('Ed25519').optional(),
+  ACCESS_TOKEN_KEY: pemOrReference('Ed25519').optional(),
+  ACCESS_TOKEN_KEY_PREVIOUS: previousKey('Ed25519').optional(),
+  WEB_BOT_AUTH_KEY: pemOrReference('Ed25519').optional(),
+  WEB_BOT_AUTH_KEY_PREVIOUS: previousKey('Ed25519').optional(),
+  PUSH_KEY: pemOrReference('P-256').optional(),
+  PUSH_KEY_PREVIOUS: previousKey('P-256').optional(),
   PKCS11_MODULE: z.string().startsWith('/', 'must be the absolute path of a library').optional(),
   PKCS11_PIN: z.string().min(1).optional(),
   AWS_KMS_ACCESS_KEY_ID: z
@@ -99,6 +121,10 @@ export interface KeyConfig {
   readonly dataKeyPrevious: string | null
   /** Signs receipts; null: a key that follows from the data key. */
   readonly receiptKey: string | null
+  /** Keys with one use each; null: the one that follows from the data key. A previous one may be `derived`. */
+  readonly rotatingKeys: Readonly<
+    Record<RotatingKeyName, { readonly current: string | null; readonly previous: string | null }>
+  >
   /** Where keys in tokens are reached. */
   readonly pkcs11: { readonly module: string | null; readonly pin: string | null }
   /** @property endpoint null: that of the key's region. */
@@ -127,6 +153,17 @@ export function readKeys(settings: z.output<typeof variables>): KeyConfig {
     dataKey: settings.DATA_KEY ?? null,
     dataKeyPrevious: settings.DATA_KEY_PREVIOUS ?? null,
     receiptKey: settings.RECEIPT_KEY ?? null,
+    rotatingKeys: {
+      ACCESS_TOKEN_KEY: {
+        current: settings.ACCESS_TOKEN_KEY ?? null,
+        previous: settings.ACCESS_TOKEN_KEY_PREVIOUS ?? null,
+      },
+      WEB_BOT_AUTH_KEY: {
+        current: settings.WEB_BOT_AUTH_KEY ?? null,
+        previous: settings.WEB_BOT_AUTH_KEY_PREVIOUS ?? null,
+      },
+      PUSH_KEY: { current: settings.PUSH_KEY ?? null, previous: settings.PUSH_KEY_PREVIOUS ?? null },
+    },
     pkcs11: { module: settings.PKCS11_MODULE ?? null, pin: settings.PKCS11_PIN ?? null },
     awsKms: {
       endpoint: settings.AWS_KMS_ENDPOINT ?? null,
@@ -151,13 +188,5 @@ function parseJson(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return null
-  }
-}
-
-function isEd25519(pem: string): boolean {
-  try {
-    return createPrivateKey(pem).asymmetricKeyType === 'ed25519'
-  } catch {
-    return false
   }
 }

@@ -1,5 +1,6 @@
 /** Keys by their variables: the value itself, from the environment or a file, or a reference to a token or a cloud. */
 import { createPublicKey, verify } from 'node:crypto'
+import { parsePrivateKey } from '../../core/base/rotating-key.ts'
 import {
   describeKeyReference,
   isKeyReference,
@@ -79,8 +80,8 @@ export function createConfiguredKeys({ pkcs11, awsKms, gcpKms }: KeyPlaces): Key
       if (!isKeyReference(text)) return createEnvironmentDocumentKey(text)
       const { reference, place, openKey } = locate(name, text)
       if (reference.wrapped !== null) {
-        const key = openPem(name, await openWrapped(name, text))
-        return { ...key, place: `wrapped by ${place}` }
+        const pem = await openWrapped(name, text)
+        return { ...naming(name, () => createEnvironmentDocumentKey(pem)), place: `wrapped by ${place}` }
       }
       const { publicKey, sign } = await openKey('Ed25519')
       const isGenuine = createVerifier(publicKey)
@@ -90,6 +91,11 @@ export function createConfiguredKeys({ pkcs11, awsKms, gcpKms }: KeyPlaces): Key
         return signature
       }
       return { publicKey, place, sign: (data) => signing(name, place, signGenuinely(data)) }
+    },
+    async openPrivateKey(name, text, curve) {
+      if (!isKeyReference(text)) return parsePrivateKey(curve, text)
+      const pem = await openWrapped(name, text)
+      return naming(name, () => parsePrivateKey(curve, pem))
     },
     openSecret: async (name, text) => (isKeyReference(text) ? openWrapped(name, text) : text),
     async wrap(text, secret) {
@@ -149,12 +155,12 @@ function createVerifier(publicKey: Uint8Array): (data: Uint8Array, signature: Ui
   return (data, signature) => verify(null, data, key, signature)
 }
 
-function openPem(name: string, pem: string): DocumentKey {
+/** Says which variable has a key of another kind. */
+function naming<Key>(name: string, parse: () => Key): Key {
   try {
-    return createEnvironmentDocumentKey(pem)
-  } catch {
-    // The cause may have the key's text.
-    throw new Error(`${name}: what is wrapped is no Ed25519 private key in PEM.`)
+    return parse()
+  } catch (error) {
+    throw new Error(`${name}: what is wrapped ${error instanceof Error ? error.message : String(error)}.`)
   }
 }
 

@@ -95,6 +95,11 @@ describe('the configuration', () => {
       sessionSecret: null,
       sessionSecretPrevious: null,
       receiptKey: null,
+      rotatingKeys: {
+        ACCESS_TOKEN_KEY: { current: null, previous: null },
+        WEB_BOT_AUTH_KEY: { current: null, previous: null },
+        PUSH_KEY: { current: null, previous: null },
+      },
       pkcs11: { module: null, pin: null },
       awsKms: { endpoint: null, accessKeyId: null, secretAccessKey: null, sessionToken: null },
       gcpKms: { endpoint: 'https://cloudkms.googleapis.com', credentials: null },
