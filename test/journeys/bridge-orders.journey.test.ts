@@ -40,12 +40,11 @@ import {
   sandboxMessengerAddress,
 } from '../../src/providers/cctp.ts'
 import type { Address, Hex } from '../../src/providers/chain/port.ts'
-import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { createTestDatabase, longestEngines, testServerUrl } from '../engines.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { type ChainProxy, type Step, startChainProxy } from './chain-proxy.ts'
 import { type Gateway, startGateway } from './gateway.ts'
 import { openOwner, readAddress } from './keyed-owners.ts'
-import { selectKills } from './kills.ts'
 import { newGuest, newMailbox, type Person, requestJson } from './people.ts'
 
 const names = ['base-sepolia', 'arbitrum-sepolia'] as const
@@ -64,11 +63,8 @@ const ATTESTER = privateKeyToAccount(keccak256(stringToHex('bursar sandbox attes
 const findUsdc = (name: Name): Address => chainFacts(name).tokens.USDC.address
 const toUnits = (amount: string) => BigInt(Math.round(Number(amount) * 1e6))
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('bridges on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('bridges on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     const nodes = new Map<Name, AnvilProcess>()
     const proxies = new Map<Name, ChainProxy>()
     let env: Record<string, string> = {}
@@ -562,7 +558,7 @@ describe.each([
       await expectBooksEqualChains()
     }
 
-    it.each(selectKills(steps, isPostgres))(
+    it.each(steps)(
       'mints once when the gateway is killed on %s %s',
       async (name, step) => {
         const before = {

@@ -10,7 +10,7 @@ import { getAddress } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Address } from '../../src/providers/chain/port.ts'
-import { testServerUrl } from '../engines.ts'
+import { longestEngines } from '../engines.ts'
 import { type FlakySellers, startFlakySellers } from '../rails/buying/flaky-sellers.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { type Seeded, seededBy } from '../simulator/seeded.ts'
@@ -39,11 +39,8 @@ interface Operation {
 
 const text = z.string()
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('a storm over two chains on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('a storm over two chains on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     let world: TwoChains
     let sellers: ReadonlyMap<ChainName, FlakySellers>
     let key = ''

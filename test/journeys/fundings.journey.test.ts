@@ -6,11 +6,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { ownContracts } from '../../src/chain/rpc/networks.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
-import { testServerUrl } from '../engines.ts'
+import { longestEngines } from '../engines.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import type { Step } from './chain-proxy.ts'
 import { readAddress } from './keyed-owners.ts'
-import { selectKills } from './kills.ts'
 import type { Person } from './people.ts'
 import { type ChainName, startTwoChains, type TwoChains } from './two-chains.ts'
 
@@ -19,11 +18,8 @@ const HOME = 'base-sepolia'
 const AWAY = 'arbitrum-sepolia'
 const PAYEE: Address = '0x00000000000000000000000000000000000000a1'
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('payments from any chain on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('payments from any chain on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     let world: TwoChains
     let owner: Person
     let agentId = ''
@@ -345,7 +341,7 @@ describe.each([
       [AWAY, 'after broadcast', 2],
       [AWAY, 'at the receipt', 2],
     ]
-    it.each(selectKills(steps, isPostgres))(
+    it.each(steps)(
       'pays once when the gateway is killed on %s %s of transaction %i',
       async (name, step, nth) => {
         const { available } = await world.readBooked(key, AWAY)

@@ -7,13 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Address } from '../../src/providers/chain/port.ts'
-import { testServerUrl } from '../engines.ts'
+import { longestEngines } from '../engines.ts'
 import { callMcp, connectMcp } from '../mcp/client.ts'
 import { type FlakySellers, GO_ON, type Moment, startFlakySellers } from '../rails/buying/flaky-sellers.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import type { Step } from './chain-proxy.ts'
 import { readAddress } from './keyed-owners.ts'
-import { selectKills } from './kills.ts'
 import type { Person } from './people.ts'
 import { type ChainName, startTwoChains, type TwoChains } from './two-chains.ts'
 
@@ -22,11 +21,8 @@ const HOME = 'base-sepolia'
 const AWAY = 'arbitrum-sepolia'
 const PAYEE: Address = '0x00000000000000000000000000000000000000b2'
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('purchases on two chains on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('purchases on two chains on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     let world: TwoChains
     let away: FlakySellers
     let home: FlakySellers
@@ -393,14 +389,14 @@ describe.each([
       [AWAY, 'after broadcast', 2],
       [AWAY, 'at the receipt', 2],
     ]
-    it.each(selectKills(steps, isPostgres))(
+    it.each(steps)(
       'pays once when the gateway is killed on %s %s of transaction %i',
       (name, step, nth) => killed(() => world.killAt(name, step, nth)),
       240_000,
     )
 
     const moments: readonly Moment[] = ['paid', 'settled']
-    it.each(selectKills(moments, isPostgres))(
+    it.each(moments)(
       'pays once when the gateway is killed as the seller has the request, %s',
       (moment) =>
         killed(
