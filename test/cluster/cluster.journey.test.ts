@@ -1,0 +1,94 @@
+/**
+ * A cluster as `docs/operating/` describes it under load, while one part after the other fails: nothing answered is lost, nothing is
+ * done twice, no money stays held, and books equal the chain. The pause is the longest time without a confirmed transfer.
+ * CLUSTER=full runs all faults (`npm run cluster`).
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Database } from '../../src/storage/database.ts'
+import { openPostgres } from '../../src/storage/postgres.ts'
+import { hasAnvil } from '../rails/selling/x402/world.ts'
+import { type Cluster, faults } from './faults.ts'
+import { startGateways } from './gateways.ts'
+import { openPayers, type Payer, startLoad } from './load.ts'
+import { startNodes, until } from './nodes.ts'
+import { whyNoCluster } from './programs.ts'
+import { judge, type Verdict } from './verdict.ts'
+
+const isFull = process.env.CLUSTER === 'full'
+const GATEWAYS = isFull ? 4 : 2
+const CALLERS = 6
+/** Confirmed transfers before the fault, and after it. */
+const STEADY = 20
+/** The longest pause that is accepted: the time in which a lost primary is replaced, on a busy machine. */
+const MAX_PAUSE_MS = 90_000
+
+const reason = hasAnvil() ? whyNoCluster : 'not installed: anvil'
+if (reason !== undefined) process.stderr.write(`the cluster is not tested: ${reason}\n`)
+
+describe.skipIf(reason !== undefined)('a cluster under load', () => {
+  let cluster: Cluster
+  let database: Database
+  let payers: readonly Payer[]
+  const rows: (Verdict & { readonly name: string; readonly pauseMs: number })[] = []
+
+  beforeAll(async () => {
+    const nodes = await startNodes()
+    cluster = { nodes, gateways: await startGateways(GATEWAYS, nodes) }
+    database = await openPostgres({ url: nodes.databaseUrl, poolSize: 2 })
+    payers = await openPayers(cluster.gateways.origin, CALLERS)
+  }, 180_000)
+  afterAll(async () => {
+    process.stdout.write(formatTable(rows))
+    await database?.close()
+    await cluster?.gateways.close()
+    await cluster?.nodes.close()
+  }, 60_000)
+
+  for (const [index, fault] of faults.filter(({ isShort }) => isFull || isShort).entries())
+    it(`loses and repeats nothing: ${fault.name}`, async () => {
+      const { nodes, gateways } = cluster
+      const destination = `0x${randomBytes(20).toString('hex')}` as const
+      const load = startLoad(gateways.origin, { payers, destination, name: `fault-${index}` })
+      await until('a steady load', 30_000, async () => load.countConfirmed() >= STEADY)
+      load.measure()
+      const heal = await fault.strike(cluster)
+      const struck = load.countConfirmed()
+      await pause(fault.watchMs)
+      await until(
+        'transfers again',
+        MAX_PAUSE_MS,
+        async () => load.countConfirmed() >= struck + CALLERS + STEADY,
+      )
+      await heal()
+      await nodes.untilWhole()
+      const pauseMs = load.longestPauseMs()
+      await load.stop()
+      const verdict = await judge({
+        origin: gateways.origin,
+        rpcUrl: gateways.node.url,
+        database,
+        destination,
+        calls: load.calls,
+        payers,
+      })
+      rows.push({ name: fault.name, pauseMs, ...verdict })
+      expect(verdict).toMatchObject({ lost: 0, doubled: 0 })
+      expect(gateways.listDefects()).toEqual([])
+    }, 300_000)
+})
+
+function formatTable(
+  rows: readonly (Verdict & { readonly name: string; readonly pauseMs: number })[],
+): string {
+  const lines = rows.map(({ name, pauseMs, answered, refused, lost, doubled }) =>
+    [
+      name.padEnd(52),
+      `${(pauseMs / 1000).toFixed(1)} s`.padStart(8),
+      ...[answered, refused, lost, doubled].map((count) => String(count).padStart(9)),
+    ].join(''),
+  )
+  const head = `${'fault'.padEnd(52)}${'pause'.padStart(8)}${['answered', 'refused', 'lost', 'doubled'].map((name) => name.padStart(9)).join('')}`
+  return `${[head, ...lines].join('\n')}\n`
+}
