@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Database } from '../../src/storage/database.ts'
 import { openPostgres } from '../../src/storage/postgres.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
-import { type Cluster, faults } from './faults.ts'
+import { type Cluster, type Fault, faults } from './faults.ts'
 import { startGateways } from './gateways.ts'
 import { openPayers, type Payer, startLoad } from './load.ts'
 import { startNodes, until } from './nodes.ts'
@@ -31,16 +31,15 @@ describe.skipIf(reason !== undefined)('a cluster under load', () => {
   let cluster: Cluster
   let database: Database
   let payers: readonly Payer[]
-  const rows: (Verdict & { readonly name: string; readonly pauseMs: number })[] = []
 
   beforeAll(async () => {
     const nodes = await startNodes()
     cluster = { nodes, gateways: await startGateways(GATEWAYS, nodes) }
     database = await openPostgres({ url: nodes.databaseUrl, poolSize: 2 })
     payers = await openPayers(cluster.gateways.origin, CALLERS)
+    process.stdout.write(HEAD)
   }, 180_000)
   afterAll(async () => {
-    process.stdout.write(formatTable(rows))
     await database?.close()
     await cluster?.gateways.close()
     await cluster?.nodes.close()
@@ -51,20 +50,27 @@ describe.skipIf(reason !== undefined)('a cluster under load', () => {
       const { nodes, gateways } = cluster
       const destination = `0x${randomBytes(20).toString('hex')}` as const
       const load = startLoad(gateways.origin, { payers, destination, name: `fault-${index}` })
-      await until('a steady load', 30_000, async () => load.countConfirmed() >= STEADY)
-      load.measure()
-      const heal = await fault.strike(cluster)
-      const struck = load.countConfirmed()
-      await pause(fault.watchMs)
-      await until(
-        'transfers again',
-        MAX_PAUSE_MS,
-        async () => load.countConfirmed() >= struck + CALLERS + STEADY,
-      )
-      await heal()
-      await nodes.untilWhole()
-      const pauseMs = load.longestPauseMs()
-      await load.stop()
+      let heal: Awaited<ReturnType<Fault['strike']>> = () => {}
+      let pauseMs = 0
+      try {
+        await until('a steady load', 30_000, async () => load.countConfirmed() >= STEADY)
+        load.measure()
+        heal = await fault.strike(cluster)
+        const struck = load.countConfirmed()
+        await pause(fault.watchMs)
+        const enough = struck + CALLERS + STEADY
+        await until('transfers again', MAX_PAUSE_MS, async () => load.countConfirmed() >= enough)
+        await heal()
+        await nodes.untilWhole()
+        pauseMs = load.longestPauseMs()
+        await load.stop()
+      } catch (error) {
+        // The next fault finds a whole cluster.
+        await load.abort()
+        await heal()
+        await nodes.untilWhole()
+        throw error
+      }
       const verdict = await judge({
         origin: gateways.origin,
         rpcUrl: gateways.node.url,
@@ -73,22 +79,16 @@ describe.skipIf(reason !== undefined)('a cluster under load', () => {
         calls: load.calls,
         payers,
       })
-      rows.push({ name: fault.name, pauseMs, ...verdict })
+      process.stdout.write(formatRow(fault.name, pauseMs, verdict))
       expect(verdict).toMatchObject({ lost: 0, doubled: 0 })
       expect(gateways.listDefects()).toEqual([])
     }, 300_000)
 })
 
-function formatTable(
-  rows: readonly (Verdict & { readonly name: string; readonly pauseMs: number })[],
-): string {
-  const lines = rows.map(({ name, pauseMs, answered, refused, lost, doubled }) =>
-    [
-      name.padEnd(52),
-      `${(pauseMs / 1000).toFixed(1)} s`.padStart(8),
-      ...[answered, refused, lost, doubled].map((count) => String(count).padStart(9)),
-    ].join(''),
-  )
-  const head = `${'fault'.padEnd(52)}${'pause'.padStart(8)}${['answered', 'refused', 'lost', 'doubled'].map((name) => name.padStart(9)).join('')}`
-  return `${[head, ...lines].join('\n')}\n`
+const COLUMNS = ['answered', 'refused', 'lost', 'doubled'] as const
+const HEAD = `${'fault'.padEnd(60)}${'pause'.padStart(8)}${COLUMNS.map((name) => name.padStart(9)).join('')}\n`
+
+function formatRow(name: string, pauseMs: number, verdict: Verdict): string {
+  const counts = COLUMNS.map((column) => String(verdict[column]).padStart(9)).join('')
+  return `${name.padEnd(60)}${`${(pauseMs / 1000).toFixed(1)} s`.padStart(8)}${counts}\n`
 }

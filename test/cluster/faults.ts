@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { canShiftClock, type Gateways } from './gateways.ts'
 import type { Nodes } from './nodes.ts'
 
@@ -96,16 +97,20 @@ export const faults: readonly Fault[] = [
     },
   },
   {
-    name: 'disk of the primary: full',
+    // PostgreSQL goes on without room, so Patroni sees nothing to do: an operator must.
+    name: 'disk of the primary: full, another one after 10 s',
     isShort: false,
-    watchMs: NOTICED_MS,
+    watchMs: 5_000,
     strike: async ({ nodes }) => {
-      const file = join(nodes.diskOf(await nodes.primary()), 'other-data')
+      const primary = await nodes.primary()
+      const file = join(nodes.diskOf(primary), 'other-data')
       try {
         execFileSync('dd', ['if=/dev/zero', `of=${file}`, 'bs=1M'], { stdio: 'ignore' })
       } catch {
         // It ends when nothing more fits.
       }
+      await pause(10_000)
+      await nodes.switchOver(primary)
       return () => rmSync(file)
     },
   },

@@ -40,14 +40,14 @@ export interface Payer {
 
 export interface Load {
   readonly calls: readonly Call[]
-  /** Milliseconds since the last transfer that was answered as confirmed. */
-  sinceConfirmed(): number
   countConfirmed(): number
   /** Longest time without a confirmed transfer, since the last call of `measure`. */
   longestPauseMs(): number
   measure(): void
   /** Lets each caller end its transfer. */
   stop(): Promise<void>
+  /** Ends at once, whatever is open. */
+  abort(): Promise<void>
 }
 
 /** Guests with a key each: the load of one account would wait for its own lock. */
@@ -79,11 +79,12 @@ export function startLoad(
   let lastConfirmed = performance.now()
   let longestPause = 0
   let confirmed = 0
+  const aborting = new AbortController()
   const caller = async (payer: Payer) => {
     while (!isOver) {
       const call: Call = { key: `${name}-${calls.length}`, payer, answers: [] }
       calls.push(call)
-      const { code } = await callUntilFinal(origin, destination, call)
+      const { code } = await callUntilFinal(origin, destination, call, aborting.signal)
       if (code === 'confirmed') {
         const now = performance.now()
         longestPause = Math.max(longestPause, now - lastConfirmed)
@@ -93,10 +94,13 @@ export function startLoad(
       await pause(REST_MS)
     }
   }
-  const callers = payers.map(caller)
+  const callers = payers.map((payer) =>
+    caller(payer).catch((error: unknown) => {
+      if (!aborting.signal.aborted) throw error
+    }),
+  )
   return {
     calls,
-    sinceConfirmed: () => performance.now() - lastConfirmed,
     countConfirmed: () => confirmed,
     longestPauseMs: () => Math.max(longestPause, performance.now() - lastConfirmed),
     measure: () => {
@@ -106,15 +110,26 @@ export function startLoad(
       isOver = true
       await Promise.all(callers)
     },
+    abort: async () => {
+      isOver = true
+      aborting.abort()
+      await Promise.all(callers)
+    },
   }
 }
 
 /** Repeats a call until its outcome is final, and records each answer. */
-export async function callUntilFinal(origin: string, destination: string, call: Call): Promise<Answer> {
+export async function callUntilFinal(
+  origin: string,
+  destination: string,
+  call: Call,
+  signal?: AbortSignal,
+): Promise<Answer> {
   for (let attempt = 0; attempt < 2_000; attempt += 1) {
     const found = await send(origin, destination, call)
     call.answers.push(found)
     if (found.isFinal) return found
+    signal?.throwIfAborted()
     await pause(REPEAT_MS)
   }
   throw new Error(`no final outcome for ${call.key}: ${JSON.stringify(call.answers.at(-1))}`)

@@ -2,6 +2,7 @@
  * Three machines as network namespaces, each with two links: one to the other nodes, one to the gateways, which run beside
  * them. A cut link drops every packet silently, as a failed switch does.
  */
+import { existsSync } from 'node:fs'
 import { run } from './programs.ts'
 
 /** Links of a node. `nodes`: replication, Patroni and etcd. `gateways`: PostgreSQL, Redis and Sentinel as gateways reach them. */
@@ -23,6 +24,7 @@ const LINKS: readonly Link[] = ['nodes', 'gateways']
 
 /** Opens `count` namespaces. Their addresses are of the range for measurements (RFC 2544), which no network routes. */
 export function openNetwork(count: number): Network {
+  removeLeftovers()
   const id = process.pid
   const block = 1 + (id % 250)
   const nodes = Array.from({ length: count }, (_, at) => at + 1)
@@ -76,6 +78,19 @@ export function openNetwork(count: number): Network {
         .filter((line) => line !== '')
         .map(Number),
     close,
+  }
+}
+
+/** Ends what runs of killed test runs: their namespaces and processes stay otherwise. */
+function removeLeftovers(): void {
+  for (const [name = '', id = '', node = ''] of run('ip', 'netns', 'list').matchAll(/^bursar-(\d+)-(\d)/gm)) {
+    if (existsSync(`/proc/${id}`)) continue
+    for (const pid of run('ip', 'netns', 'pids', name).split('\n').filter(Boolean)) quietly('kill', '-9', pid)
+    quietly('ip', 'netns', 'del', name)
+    for (const link of LINKS) {
+      quietly('ip', 'link', 'del', `bv${id}${link[0]}${node}`)
+      quietly('ip', 'link', 'del', `bb${id}${link[0]}`)
+    }
   }
 }
 

@@ -22,6 +22,7 @@ const PASSWORDS = {
   'change-superuser': 'secret-superuser',
   'change-replication': 'secret-replication',
   'change-redis': 'secret-redis',
+  'change-restapi': 'secret-restapi',
 }
 const PATRONI_MS = 2_000
 
@@ -52,6 +53,8 @@ export interface Nodes {
   killPostgres(node: number): void
   /** Kills every process of a node, as a power cut does. */
   killNode(node: number): Promise<void>
+  /** Makes another node primary, as `patronictl switchover` does. */
+  switchOver(primary: number): Promise<void>
   restartNode(node: number): void
   /** Folder of a node's database, on a small disk of its own. */
   readonly diskOf: (node: number) => string
@@ -65,13 +68,13 @@ const cluster = z.object({
 })
 
 export async function startNodes(): Promise<Nodes> {
+  const network = openNetwork(NODES.length)
   const folder = mkdtempSync(join(tmpdir(), 'bursar-cluster-'))
   const [uid, gid] = ['-u', '-g'].map((flag) =>
     Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' })),
   )
   const own = (path: string) => chownSync(path, uid ?? 0, gid ?? 0)
   own(folder)
-  const network = openNetwork(NODES.length)
   const processes = openProcesses(folder)
   const folderOf = (node: number) => join(folder, String(node))
   const diskOf = (node: number) => join(folderOf(node), 'disk')
@@ -202,6 +205,15 @@ export async function startNodes(): Promise<Nodes> {
       const names = programsOf(node).filter(processes.isRunning)
       for (const pid of network.listProcesses(node)) killQuietly(pid)
       await Promise.all(names.map(processes.kill))
+    },
+    switchOver: async (primary) => {
+      const credentials = Buffer.from(`patroni:${PASSWORDS['change-restapi']}`).toString('base64')
+      const response = await fetch(`http://${network.address(primary, 'gateways')}:8008/switchover`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${credentials}` },
+        body: JSON.stringify({ leader: `node-${primary}` }),
+      })
+      if (!response.ok) throw new Error(`the switchover failed: ${await response.text()}`)
     },
     restartNode: (node) => {
       for (const name of programsOf(node)) processes.restart(name)
