@@ -24,7 +24,8 @@ const PASSWORDS = {
   'change-redis': 'secret-redis',
   'change-restapi': 'secret-restapi',
 }
-const PATRONI_MS = 2_000
+/** For an answer of a node. */
+const ANSWER_MS = 5_000
 
 export interface Member {
   readonly node: number
@@ -66,6 +67,8 @@ export interface Nodes {
 const cluster = z.object({
   members: z.array(z.looseObject({ name: z.string(), role: z.string(), state: z.string() })),
 })
+
+const whole = z.object({ async: z.number(), sync: z.number(), names: z.string() })
 
 export async function startNodes(): Promise<Nodes> {
   const network = openNetwork(NODES.length)
@@ -147,7 +150,7 @@ export async function startNodes(): Promise<Nodes> {
 
   const askPatroni = async (node: number) => {
     const url = `http://${network.address(node, 'gateways')}:8008/cluster`
-    return cluster.parse(await (await fetch(url, { signal: AbortSignal.timeout(PATRONI_MS) })).json())
+    return cluster.parse(await (await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) })).json())
   }
   const listMembers = async () => {
     const { members } = await Promise.any(NODES.map(askPatroni)).catch(() => ({ members: [] }))
@@ -187,13 +190,16 @@ export async function startNodes(): Promise<Nodes> {
     primary: () => find('primary', ({ isPrimary }) => isPrimary),
     synchronousStandby: () => find('synchronous standby', ({ isSynchronous }) => isSynchronous),
     untilWhole: () =>
-      until('three databases, one of them synchronous', 90_000, async () => {
-        const members = await listMembers()
-        return (
-          members.filter(({ isRunning }) => isRunning).length === NODES.length &&
-          members.some(({ isPrimary }) => isPrimary) &&
-          members.some(({ isSynchronous }) => isSynchronous)
-        )
+      until('a primary with two standbys that stream, one of them synchronous', 120_000, async () => {
+        const primary = (await listMembers()).find(({ isPrimary }) => isPrimary)
+        if (primary === undefined) return false
+        // Patroni's own list is as old as the last report of each node.
+        const [row] = await query(
+          `${urlAt(primary.node)}/postgres`,
+          "select count(*) filter (where sync_state in ('async', 'potential'))::int as async, count(*) filter (where sync_state = 'sync')::int as sync, current_setting('synchronous_standby_names') as names from pg_stat_replication where state = 'streaming' and application_name like 'node-%'",
+        ).catch(() => [])
+        const { async: others, sync, names } = whole.catch({ async: 0, sync: 0, names: '' }).parse(row)
+        return others === 1 && sync === 1 && names !== '*'
       }),
     killDatabase: async (node) => {
       await processes.kill(`patroni-${node}`)
@@ -260,7 +266,9 @@ export async function startNodes(): Promise<Nodes> {
   }
   try {
     await nodes.untilWhole()
-    await createDatabase(`${urlAt(await nodes.primary())}/postgres`)
+    const maintenance = `${urlAt(await nodes.primary())}/postgres`
+    await query(maintenance, "create role bursar login password 'secret-bursar'")
+    await query(maintenance, 'create database bursar owner bursar')
     return nodes
   } catch (error) {
     const logs = NODES.map((node) => processes.readLog(`patroni-${node}`).slice(-1_500)).join('\n')
@@ -286,12 +294,16 @@ function killQuietly(pid: number): void {
   }
 }
 
-async function createDatabase(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+async function query(url: string, text: string): Promise<unknown[]> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: ANSWER_MS,
+    query_timeout: ANSWER_MS,
+  })
+  client.on('error', () => {})
   await client.connect()
   try {
-    await client.query("create role bursar login password 'secret-bursar'")
-    await client.query('create database bursar owner bursar')
+    return (await client.query(text)).rows
   } finally {
     await client.end()
   }
