@@ -1,7 +1,7 @@
 /**
  * A cluster as `docs/operating/` describes it under load, while one part after the other fails: nothing answered is lost, nothing is
  * done twice, no money stays held, and books equal the chain. The pause is the longest time without a confirmed transfer.
- * CLUSTER=full runs all faults (`npm run cluster`).
+ * CLUSTER=full runs all faults (`npm run cluster`), CLUSTER_KEEP=1 keeps the nodes' logs.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'

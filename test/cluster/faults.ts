@@ -40,7 +40,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'Redis primary: kill -9',
     isShort: true,
-    watchMs: 8_000,
+    watchMs: 5_000,
     strike: async ({ nodes }) => {
       const name = `redis-${await nodes.redisPrimary()}`
       await nodes.processes.kill(name)
@@ -135,19 +135,6 @@ export const faults: readonly Fault[] = [
       return () => {
         nodes.network.join(primary, 'nodes')
         nodes.network.join(primary, 'gateways')
-      }
-    },
-  },
-  {
-    name: 'network: the standbys are cut off from the gateways',
-    isShort: false,
-    watchMs: 10_000,
-    strike: async ({ nodes }) => {
-      const primary = await nodes.primary()
-      const others = [1, 2, 3].filter((node) => node !== primary)
-      for (const node of others) nodes.network.cut(node, 'gateways')
-      return () => {
-        for (const node of others) nodes.network.join(node, 'gateways')
       }
     },
   },
