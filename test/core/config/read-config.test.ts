@@ -426,6 +426,7 @@ describe('the configuration', () => {
     ['PUBLIC_ORIGIN', 'https://ada:pw@bursar.example'],
     ['DATABASE_URL', 'http://db.example'],
     ['REDIS_URL', 'localhost:6379'],
+    ['REDIS_URL', 'redis+sentinel://one,two'],
     ['CHAIN', 'mainnet'],
     ['CHAIN_RPC_URL', 'ws://rpc.example'],
     ['CHAIN_SPONSOR_KEY', '0x1234'],
