@@ -68,7 +68,7 @@ import {
   sandboxClientSecret,
   sandboxWebhookSecrets,
 } from './sandbox/sandbox.ts'
-import { buildRateLimits, buildSettings } from './settings.ts'
+import { buildRateLimits, buildSettings, openRotatingKey } from './settings.ts'
 import { createBusinessCalendar } from './storage/business-calendar.ts'
 import { openConfiguredDoorbell, openMigrated } from './storage/configured.ts'
 import type { Doorbell } from './storage/database.ts'
@@ -156,7 +156,14 @@ export async function createRuntime(
     const calendar = config.mode === 'sandbox' ? await createBusinessCalendar(database) : null
     const settings = await buildSettings(config, { origin, database, keys })
     const { dataKey } = settings
-    const webBotAuth = config.webBotAuth ? createWebBotAuth({ dataKey, origin, clock }) : null
+    const opened = { keys, dataKey }
+    const webBotAuth = config.webBotAuth
+      ? createWebBotAuth({
+          keys: await openRotatingKey('WEB_BOT_AUTH_KEY', config, opened),
+          ...{ origin, clock },
+        })
+      : null
+    const pushKey = await openRotatingKey('PUSH_KEY', config, opened)
     const chainOwner = await readChainOwner(config, keys)
     await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
     await publishReceiptKey(database, settings, clock())
@@ -234,7 +241,7 @@ export async function createRuntime(
       webBotAuth,
       discovery: createConfiguredDiscovery(config, { fetchPublic, log }),
       chats: watch('chats', createConfiguredChats(config, fetchPublic)),
-      push: createWebPush({ dataKey, origin, mode: config.mode, publicFetch: fetchPublic, log }),
+      push: createWebPush({ keys: pushKey, origin, mode: config.mode, publicFetch: fetchPublic, log }),
       bankingProvider,
       eventWatches: createEventWatches(database),
       rateLimiter: countRefusals(watch('rate_limits', rateLimiter), metrics),

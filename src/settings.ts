@@ -10,6 +10,7 @@ import {
 import { defaultKycLimits, type KycLimits } from '../policies/kyc.ts'
 import { parseRateLimit, rateClasses } from '../policies/rate-classes.ts'
 import { listOriginNames } from './core/base/origins.ts'
+import { DERIVED, type RotatingKey, type RotatingKeyName, rotatingKeys } from './core/base/rotating-key.ts'
 import type { Config } from './core/config/read-config.ts'
 import type { Settings } from './kernel/context.ts'
 import type { Keys } from './providers/keys/port.ts'
@@ -38,6 +39,7 @@ export async function buildSettings(
     previousSessionKeys: sessionPrevious === null ? [] : [Buffer.from(sessionPrevious)],
     dataKey,
     receiptKey: await openReceiptKey(keys, { ...config, dataKey }),
+    accessTokenKey: await openRotatingKey('ACCESS_TOKEN_KEY', config, { keys, dataKey }),
     ...buildWebSettings(config, origin),
     founderAccount: config.founderAccount,
     guests: config.guests,
@@ -53,6 +55,22 @@ export async function buildSettings(
     cardFloatMicros: config.cards.floatMicros,
     cardPullMs: config.cards.pullMs,
     cardTreasury: hexAddress(config.cards.treasury ?? SANDBOX_TREASURY),
+  }
+}
+
+/** Opens a key with one use, and the one beside it in a rotation. */
+export async function openRotatingKey(
+  name: RotatingKeyName,
+  config: Pick<Config, 'rotatingKeys'>,
+  { keys, dataKey }: { readonly keys: Pick<Keys, 'openPrivateKey'>; readonly dataKey: Uint8Array },
+): Promise<RotatingKey> {
+  const { current, previous } = config.rotatingKeys[name]
+  const { curve, derive } = rotatingKeys[name]
+  const open = (variable: string, text: string) =>
+    text === DERIVED ? derive(dataKey) : keys.openPrivateKey(variable, text, curve)
+  return {
+    current: await open(name, current ?? DERIVED),
+    previous: previous === null ? null : await open(`${name}_PREVIOUS`, previous),
   }
 }
 

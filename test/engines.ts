@@ -2,6 +2,7 @@
  * Both engines for storage tests: PGlite in memory always, PostgreSQL if TEST_DATABASE_URL names a server. Every suite
  * gets a migrated database of its own, which is dropped afterwards.
  */
+import { execFileSync } from 'node:child_process'
 import pg from 'pg'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { systemClock } from '../src/core/base/clock.ts'
@@ -13,6 +14,24 @@ import { openPostgres } from '../src/storage/postgres.ts'
 
 /** URL of the PostgreSQL test server, if there is one. */
 export const testServerUrl = process.env.TEST_DATABASE_URL
+
+const engines = [
+  { engine: 'PGlite', isPostgres: false },
+  { engine: 'PostgreSQL', isPostgres: true },
+] as const
+
+/**
+ * The engines of journeys that take many minutes: those that are there; with ENGINES=commit one of them, chosen by the hash of the
+ * commit, so that the next commit probably takes the other.
+ */
+export const longestEngines = selectEngines()
+
+function selectEngines() {
+  const there = engines.filter(({ isPostgres }) => !isPostgres || testServerUrl !== undefined)
+  if (process.env.ENGINES !== 'commit') return there
+  const hash = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
+  return there.filter((_, at) => at === Number.parseInt(hash.slice(0, 8), 16) % there.length)
+}
 
 /** A migrated PGlite in memory. */
 async function freshPglite(): Promise<Database> {

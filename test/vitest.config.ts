@@ -30,6 +30,7 @@ const slow = [
 
 /** Tests of what is promised within seconds, whatever fails: beside many others they would measure those. */
 const timed = [
+  'test/cluster/*.journey.test.ts',
   'test/faults/{*.journey,providers}.test.ts',
   'test/fuzz/fuzz.journey.test.ts',
   'test/journeys/{chaos,chromium-console-live,interleavings,killed-schedules,recourse-storm,webhook-*storm}.journey.test.ts',

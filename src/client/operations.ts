@@ -4458,6 +4458,7 @@ export type Recourse = {
     | 'card_reversal'
     | 'card_dispute'
     | 'bank_recall'
+    | 'bridge_claim'
     | 'none'
   /** Amount to get back. */
   claimed: string
@@ -4484,6 +4485,7 @@ export type Recourse = {
       | 'card_reversal'
       | 'card_dispute'
       | 'bank_recall'
+      | 'bridge_claim'
       | 'none'
       | 'refund'
     /** `raced`: the payee was faster. */
@@ -4526,6 +4528,7 @@ export type RecourseListResponse = {
       | 'card_reversal'
       | 'card_dispute'
       | 'bank_recall'
+      | 'bridge_claim'
       | 'none'
     /** Amount to get back. */
     claimed: string

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { decodeJwt } from 'jose'
 import { createLog } from '../core/base/log.ts'
 import type { DataKey } from '../core/base/seal.ts'
-import type { KeyConfig } from '../core/config/keys.ts'
+import type { KeyConfig, KeyPlaces } from '../core/config/keys.ts'
 import { type Config, readConfig } from '../core/config/read-config.ts'
 import type { Keys } from '../providers/keys/port.ts'
 import { openDataKey, openDataKeys } from '../records/decisions/data-key.ts'
@@ -47,9 +47,9 @@ export async function onAuditDatabase<Result>(
   }
 }
 
-/** Runs work with the configured keys, then leaves their tokens. */
+/** Runs work with the configured keys, then leaves their places. */
 export async function withKeys<Result>(
-  config: Pick<KeyConfig, 'pkcs11'>,
+  config: KeyPlaces,
   work: (keys: Keys) => Promise<Result>,
 ): Promise<Result> {
   const keys = createConfiguredKeys(config)

@@ -1,5 +1,7 @@
 /** Doctor checks of keys: what each one is, and where. Never prints a secret. */
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
+import { DERIVED, type KeyCurve, rotatingKeyNames, rotatingKeys } from '../core/base/rotating-key.ts'
 import { describeKeyReference, isKeyReference, parseKeyReference } from '../core/config/key-reference.ts'
 import type { Config } from '../core/config/read-config.ts'
 import type { Keys } from '../providers/keys/port.ts'
@@ -7,13 +9,14 @@ import { type Finding, fail, ok } from './doctor-probes.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Keys that follow from the key of the database, whose value no store but this process can use. */
-const DERIVED = [
-  'access tokens (Ed25519)',
-  'requests to sellers (Ed25519)',
-  'push messages (P-256)',
-  'purses (secp256k1)',
+/** Keys that only follow from the key of the database: each by its use, with why no other may take its place. */
+const DERIVED_ONLY: readonly (readonly [use: string, what: string])[] = [
+  ['purses', 'secp256k1, one for each purse; their addresses hold money'],
+  ['payment channels', 'secp256k1: those of purchases are the purses’, and one claims what is sold'],
+  ['cookies', 'keyed hash, of the pages where clients are authorized'],
 ]
+const IN_PROCESS = 'in the memory of the process'
+const FOLLOWS = `${IN_PROCESS}, from the key of the database`
 
 /** One finding for each configured key, by the name of its variable. */
 export async function checkKeys(config: Config, { keys, env }: { keys: Keys; env: Env }): Promise<Finding[]> {
@@ -46,7 +49,19 @@ export async function checkKeys(config: Config, { keys, env }: { keys: Keys; env
     ['DATA_KEY', dataKey, openSeal],
     ['DATA_KEY_PREVIOUS', dataKeyPrevious, openSeal],
   ]
-  const findings = configured.map(async ([name, text, open]): Promise<Finding[]> => {
+  const openRotating = (curve: KeyCurve) => async (name: string, text: string) => {
+    const key = await keys.openPrivateKey(name, text, curve)
+    return `${curve}, kid ${await computeKeyId(key)}, ${IN_PROCESS}`
+  }
+  const rotating = rotatingKeyNames.flatMap((name) => {
+    const { current, previous } = config.rotatingKeys[name]
+    const { curve } = rotatingKeys[name]
+    return [
+      [name, current, openRotating(curve)] as const,
+      [`${name}_PREVIOUS`, previous === DERIVED ? null : previous, openRotating(curve)] as const,
+    ]
+  })
+  const findings = [...configured, ...rotating].map(async ([name, text, open]): Promise<Finding[]> => {
     if (text === null) return []
     const check = `key ${name}`
     try {
@@ -62,11 +77,26 @@ export async function checkKeys(config: Config, { keys, env }: { keys: Keys; env
       ]
     }
   })
-  const derived = receiptKey === null ? ['receipts (Ed25519)', ...DERIVED] : DERIVED
+  return [...(await Promise.all(findings)).flat(), ...listDerived(config)]
+}
+
+/** Keys that follow from the key of the database, which no store but this process can use. */
+function listDerived(config: Config): Finding[] {
+  const tell = (name: string, detail: string) => ok(`key ${name}`, `${detail}, ${FOLLOWS}`)
   return [
-    ...(await Promise.all(findings)).flat(),
-    ok('derived keys', `in the memory of the process, from the key of the database: ${derived.join(', ')}`),
+    ...(config.receiptKey === null ? [tell('receipts', 'Ed25519; RECEIPT_KEY replaces it')] : []),
+    ...rotatingKeyNames.flatMap((name) => {
+      const { use, curve } = rotatingKeys[name]
+      const { current, previous } = config.rotatingKeys[name]
+      if (current === null) return [tell(use, `${curve}; ${name} replaces it`)]
+      return previous === DERIVED ? [tell(use, `${curve}; accepted beside ${name}`)] : []
+    }),
+    ...DERIVED_ONLY.map(([use, what]) => tell(use, what)),
   ]
+}
+
+function computeKeyId(key: KeyObject): Promise<string> {
+  return calculateJwkThumbprint(createPublicKey(key).export({ format: 'jwk' }))
 }
 
 function locate(name: string, text: string, env: Env): string {

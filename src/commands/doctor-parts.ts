@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { systemClock } from '../core/base/clock.ts'
 import { splitHosts } from '../core/base/host-urls.ts'
 import { silentLog } from '../core/base/log.ts'
+import { listRedisHosts } from '../core/base/redis-url.ts'
 import type { ConfiguredChain } from '../core/config/chains.ts'
 import type { Config } from '../core/config/read-config.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
@@ -104,7 +105,7 @@ export async function checkLimits({ config }: CheckContext): Promise<Finding> {
     return mode === 'production'
       ? warn('limits', 'counted in this process only', 'Set REDIS_URL or DATABASE_URL.')
       : ok('limits', 'counted in this process only')
-  const { host } = new URL(redisUrl)
+  const host = listRedisHosts(redisUrl)
   const rateLimiter = (await loadRedisRateLimiter()).createRedisRateLimiter(redisUrl)
   try {
     await rateLimiter.take('doctor:0', { count: 1_000_000, seconds: 1 }, systemClock())

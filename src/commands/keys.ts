@@ -1,6 +1,7 @@
 /**
  * `bursar keys rotate`: seals everything anew under DATA_KEY that DATA_KEY_PREVIOUS had sealed. `bursar keys wrap`: encrypts a secret by
- * a key in a token, for its variable.
+ * a key in a token or a
+ * cloud, for its variable.
  */
 
 import { systemClock } from '../core/base/clock.ts'
@@ -20,7 +21,7 @@ export async function keys(
   if (action === 'wrap' && isWrappable(name) && more.length === 0 && reference !== undefined)
     return wrap(name, reference, env)
   if (action !== 'rotate' || rest.length > 0 || reference !== undefined)
-    throw new Error(`Usage: bursar keys rotate | keys wrap ${wrappable.join(' | ')} --with pkcs11:…`)
+    throw new Error(`Usage: bursar keys rotate | keys wrap ${wrappable.join(' | ')} --with REFERENCE`)
   return onAuditDatabase(
     env,
     async (database, config) => {
@@ -51,7 +52,16 @@ export async function keys(
   )
 }
 
-const wrappable = ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET', 'SESSION_SECRET_PREVIOUS'] as const
+const wrappable = [
+  'DATA_KEY',
+  'DATA_KEY_PREVIOUS',
+  'SESSION_SECRET',
+  'SESSION_SECRET_PREVIOUS',
+  'RECEIPT_KEY',
+  'ACCESS_TOKEN_KEY',
+  'WEB_BOT_AUTH_KEY',
+  'PUSH_KEY',
+] as const
 
 function isWrappable(name: string | undefined): name is (typeof wrappable)[number] {
   return wrappable.some((one) => one === name)
@@ -69,6 +79,10 @@ async function wrap(
     DATA_KEY_PREVIOUS: config.dataKeyPrevious,
     SESSION_SECRET: config.sessionSecret,
     SESSION_SECRET_PREVIOUS: config.sessionSecretPrevious,
+    RECEIPT_KEY: config.receiptKey,
+    ACCESS_TOKEN_KEY: config.rotatingKeys.ACCESS_TOKEN_KEY.current,
+    WEB_BOT_AUTH_KEY: config.rotatingKeys.WEB_BOT_AUTH_KEY.current,
+    PUSH_KEY: config.rotatingKeys.PUSH_KEY.current,
   }
   const value = values[name]
   if (value === null) throw new Error(`Set ${name}, or ${name}_FILE, to the secret.`)

@@ -53,7 +53,7 @@ export const options = {
   with: {
     type: 'string',
     value: 'KEY',
-    about: 'reference of a key in a token, such as pkcs11:token=bursar;object=wrapping',
+    about: 'reference of a key outside, such as pkcs11:token=bursar;object=wrapping',
   },
   types: { type: 'string', value: 'T,…', about: 'types of events, such as transfer.confirmed' },
   json: { type: 'boolean', about: 'print JSON' },
@@ -297,9 +297,18 @@ export const commands: readonly Command[] = [
   {
     name: 'keys wrap',
     parameters: 'VARIABLE',
-    about: 'encrypt a secret by an AES key in a token; prints the new value of its variable',
+    about: 'encrypt a secret by a key in a token or a cloud; prints the new value of its variable',
     required: ['with'],
-    words: ['DATA_KEY', 'DATA_KEY_PREVIOUS', 'SESSION_SECRET', 'SESSION_SECRET_PREVIOUS'],
+    words: [
+      'DATA_KEY',
+      'DATA_KEY_PREVIOUS',
+      'SESSION_SECRET',
+      'SESSION_SECRET_PREVIOUS',
+      'RECEIPT_KEY',
+      'ACCESS_TOKEN_KEY',
+      'WEB_BOT_AUTH_KEY',
+      'PUSH_KEY',
+    ],
     details:
       'The gateway opens it at its start. A value that another key has wrapped is opened first, so that the wrapping key can be replaced.',
     examples: [

@@ -9,6 +9,7 @@ import type { Clock } from '../core/base/clock.ts'
 import type { NewId } from '../core/base/ids.ts'
 import type { Log } from '../core/base/log.ts'
 import type { Account, AccountPrincipal, KnownBrowser, Principal } from '../core/base/principal.ts'
+import type { RotatingKey } from '../core/base/rotating-key.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Money } from '../core/money/money.ts'
 import type { Attester } from '../providers/attester/port.ts'
@@ -58,6 +59,8 @@ export interface Settings {
   readonly dataKey: Uint8Array
   /** Signs receipts and evidence. */
   readonly receiptKey: SigningKey
+  /** Signs access tokens of OAuth clients. */
+  readonly accessTokenKey: RotatingKey
   /** The WebAuthn relying party: a registrable domain. */
   readonly rpId: string
   /** Origins of our pages, where passkeys and cookie sessions work. The first is the canonical one. */

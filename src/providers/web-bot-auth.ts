@@ -9,7 +9,7 @@ import { createSignature } from 'http-message-sig'
 import { calculateJwkThumbprint } from 'jose'
 import type { Clock } from '../core/base/clock.ts'
 import { randomToken } from '../core/base/ids.ts'
-import { derivedSigningKey } from '../core/base/seal.ts'
+import type { RotatingKey } from '../core/base/rotating-key.ts'
 import type { PublicFetch } from './public-fetch.ts'
 
 export const BOT_DIRECTORY_PATH = '/.well-known/http-message-signatures-directory'
@@ -39,16 +39,16 @@ export interface WebBotAuth {
 
 /** @param origin of this deployment, where its directory is. */
 export function createWebBotAuth({
-  dataKey,
+  keys,
   origin,
   clock,
 }: {
-  readonly dataKey: Uint8Array
+  readonly keys: RotatingKey
   readonly origin: string
   readonly clock: Clock
 }): WebBotAuth {
-  let derived: Promise<BotKey> | undefined
-  const key = () => (derived ??= deriveBotKey(dataKey))
+  let described: Promise<readonly [BotKey, ...BotKey[]]> | undefined
+  const list = () => (described ??= describeKeys(keys))
   const signer = ({ privateKey }: BotKey) => ({
     algorithm: 'ed25519',
     sign: (data: Uint8Array) => sign(null, data, privateKey),
@@ -66,7 +66,7 @@ export function createWebBotAuth({
       // A program that signs by itself is its own bot.
       const isSigned = Object.keys(headers).some((name) => OWN_FIELDS.includes(name.toLowerCase()))
       if (request.identify !== true || isSigned) return fetchPublic(request)
-      const own = await key()
+      const [own] = await list()
       const agent = `"${origin}"`
       const { signature, signatureInput } = await createSignature(
         {
@@ -82,31 +82,43 @@ export function createWebBotAuth({
       return fetchPublic({ ...request, headers: { ...headers, ...signed } })
     },
     directory: async () => {
-      const own = await key()
-      const { signature, signatureInput } = await createSignature(
-        {
-          ...{ kind: 'response', status: 200, fields: [] },
-          request: {
-            ...{ kind: 'request', method: 'GET', fields: [] },
-            targetUri: `${origin}${BOT_DIRECTORY_PATH}`,
-          },
-        },
-        {
-          components: [{ name: '@authority', parameters: { req: true } }],
-          parameters: parameters(own, 'http-message-signatures-directory'),
-          signer: signer(own),
-        },
+      const published = await list()
+      // Each key that is published proves itself.
+      const signatures = await Promise.all(
+        published.map((own, at) =>
+          createSignature(
+            {
+              ...{ kind: 'response', status: 200, fields: [] },
+              request: {
+                ...{ kind: 'request', method: 'GET', fields: [] },
+                targetUri: `${origin}${BOT_DIRECTORY_PATH}`,
+              },
+            },
+            {
+              ...{ label: `sig${at + 1}`, signer: signer(own) },
+              components: [{ name: '@authority', parameters: { req: true } }],
+              parameters: parameters(own, 'http-message-signatures-directory'),
+            },
+          ),
+        ),
       )
+      const join = (field: 'signature' | 'signatureInput') => signatures.map((one) => one[field]).join(', ')
       return {
-        body: JSON.stringify({ keys: [{ ...own.jwk, kid: own.keyId, use: 'sig', alg: 'EdDSA' }] }),
-        fields: { 'signature-input': signatureInput, signature },
+        body: JSON.stringify({
+          keys: published.map(({ jwk, keyId }) => ({ ...jwk, kid: keyId, use: 'sig', alg: 'EdDSA' })),
+        }),
+        fields: { 'signature-input': join('signatureInput'), signature: join('signature') },
       }
     },
   }
 }
 
-async function deriveBotKey(dataKey: Uint8Array): Promise<BotKey> {
-  const privateKey = derivedSigningKey(dataKey, 'web bot auth')
+async function describeKeys({ current, previous }: RotatingKey): Promise<readonly [BotKey, ...BotKey[]]> {
+  const others = previous === null || previous.equals(current) ? [] : [await describeKey(previous)]
+  return [await describeKey(current), ...others]
+}
+
+async function describeKey(privateKey: KeyObject): Promise<BotKey> {
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' })
   const jwk = { kty: 'OKP', crv: 'Ed25519', x } as const
   return { privateKey, keyId: await calculateJwkThumbprint(jwk), jwk }

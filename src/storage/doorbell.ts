@@ -9,13 +9,27 @@ import { findWritableHost } from './postgres-hosts.ts'
 const CHANNEL = 'bursar_activity'
 const RETRY_MS = 2_000
 const CONNECT_TIMEOUT_MS = 3_000
+/** A server that left without a word, cut off or without power, is noticed by its silence. */
+const SILENCE_MS = 6_000
+const KEEP_ALIVE_MS = 10_000
 
 /**
  * Listens on a connection of its own, which is opened again whenever it is lost.
  * @param url direct connection; a pooler in transaction mode delivers no notifications.
  * @param onRing called for announcements of other gateways, and after every reconnection.
+ * @param silenceMs how long a server may take to accept an announcement.
  */
-export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => void; log: Log }): Doorbell {
+export function openDoorbell({
+  url,
+  onRing,
+  log,
+  silenceMs = SILENCE_MS,
+}: {
+  url: string
+  onRing: () => void
+  log: Log
+  silenceMs?: number
+}): Doorbell {
   const urls = splitHosts(url)
   // Process ids repeat: in a container, every gateway is process 1.
   const self = randomToken(12)
@@ -37,7 +51,9 @@ export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => 
       const created = new pg.Client({
         connectionString: host.url,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+        query_timeout: silenceMs,
         keepAlive: true,
+        keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
         application_name: 'bursar doorbell',
       })
       opened = created
@@ -64,7 +80,9 @@ export function openDoorbell({ url, onRing, log }: { url: string; onRing: () => 
   const connecting = connect()
   return {
     ring: () => {
-      client?.query(`notify ${CHANNEL}, '${self}'`).catch(() => {})
+      const listening = client
+      // The end of a connection has it opened again.
+      listening?.query(`notify ${CHANNEL}, '${self}'`).catch(() => listening.end())
     },
     close: async () => {
       isClosed = true

@@ -16,21 +16,26 @@ export type WritableHost = Pick<Probe, 'url' | 'timeline'>
 /**
  * Asks all hosts at once and returns the writable one; a single host is not asked. Of several, that is the one with the highest timeline: a former
  * primary that comes back also reports itself writable.
- * @param atLeast timeline below which a host is a former primary.
+ * @param last host that was used before. A host of a lower timeline is a former primary. Another host of the same one is not its
+ *   successor, because a promotion raises the timeline: its log has parted, and what was answered may be missing in it.
  * @throws the error of the first host if none is writable.
  */
-export async function findWritableHost(urls: readonly string[], atLeast = ''): Promise<WritableHost> {
+export async function findWritableHost(urls: readonly string[], last?: WritableHost): Promise<WritableHost> {
   const [only, second] = urls
   if (only !== undefined && second === undefined) return { url: only, timeline: '' }
   const results = await Promise.allSettled(urls.map(probe))
   const writable = results
     .flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    .filter((host) => !host.is_standby && host.timeline >= atLeast)
+    .filter((host) => !host.is_standby && succeeds(host, last))
     .sort((one, other) => (one.timeline < other.timeline ? 1 : -1))
   const [found] = writable
   if (found !== undefined) return found
   const failed = results.find((result) => result.status === 'rejected')
   throw failed?.reason ?? noPrimary()
+}
+
+function succeeds({ url, timeline }: Probe, last: WritableHost | undefined): boolean {
+  return last === undefined || timeline > last.timeline || (timeline === last.timeline && url === last.url)
 }
 
 /** A standby answers, but no primary: the SQLSTATE of a server that is starting up. */

@@ -7,7 +7,7 @@ import { splitHosts } from '../core/base/host-urls.ts'
 import { Failure } from '../core/failures/failure.ts'
 import type { Database } from './database.ts'
 import { databaseOnPool } from './database-on-pool.ts'
-import { findWritableHost } from './postgres-hosts.ts'
+import { findWritableHost, type WritableHost } from './postgres-hosts.ts'
 import { changesRows, type Session, type SessionPool } from './session-pool.ts'
 import { asUnavailable, isConnectionLost, isReadOnly } from './unavailable.ts'
 
@@ -71,13 +71,13 @@ function failoverPool(urls: readonly string[], config: pg.PoolConfig): SessionPo
   const [only, second] = urls
   if (only !== undefined && second === undefined) return poolOn(only, config)
   let current: SessionPool | undefined
-  // A host of an earlier timeline is a former primary, even if it is the only one that answers.
-  let timeline = ''
+  // A former primary is never used again, even if it is the only host that answers.
+  let last: WritableHost | undefined
   let searching: Promise<SessionPool> | undefined
   const search = () => {
-    searching ??= findWritableHost(urls, timeline)
+    searching ??= findWritableHost(urls, last)
       .then((host) => {
-        timeline = host.timeline
+        last = host
         current = poolOn(host.url, config)
         return current
       })

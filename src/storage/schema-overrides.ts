@@ -12,7 +12,7 @@ export const columnTypes: Readonly<Record<string, string>> = {
   'mcp_session.capabilities': 'JsonColumn<unknown>',
   'payment.answer': 'JsonColumn<Record<string, unknown>>',
   'recourse.route':
-    "'cancel_authorization' | 'present_again' | 'void' | 'reclaim' | 'channel_close' | 'refund_request' | 'card_reversal' | 'card_dispute' | 'bank_recall' | 'none'",
+    "'cancel_authorization' | 'present_again' | 'void' | 'reclaim' | 'channel_close' | 'refund_request' | 'card_reversal' | 'card_dispute' | 'bank_recall' | 'bridge_claim' | 'none'",
   'recourse.steps': 'JsonColumn<readonly Json[]>',
   'sandbox_message.channel': "'email' | 'sms'",
   'virtual_account.instructions': 'JsonColumn<Record<string, unknown>>',

@@ -1303,7 +1303,7 @@ export interface RecourseTable {
   account_id: string
   key_id: string | null
   decision_id: string | null
-  object_kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer'
+  object_kind: 'purchase' | 'card_transaction' | 'payout' | 'transfer' | 'swap'
   object_id: string
   reason: 'not_delivered' | 'not_as_described' | 'duplicate' | 'fraudulent' | 'canceled' | 'wrong_amount'
   note: string | null
@@ -1318,6 +1318,7 @@ export interface RecourseTable {
     | 'card_reversal'
     | 'card_dispute'
     | 'bank_recall'
+    | 'bridge_claim'
     | 'none'
   asset: string
   claimed: bigint

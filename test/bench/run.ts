@@ -22,6 +22,7 @@ import { benchRoundTrips } from './round-trips.ts'
 import { benchScaling } from './scaling.ts'
 import { benchPaths, benchSpend } from './spend.ts'
 import { benchStarts } from './starts.ts'
+import { benchSwaps } from './swaps.ts'
 import { benchTransfer } from './transfer.ts'
 import { benchX402 } from './x402.ts'
 
@@ -169,6 +170,17 @@ add(
     ours: perSecond(rate),
     floor: perSecond(floor),
     ratio: rate / floor,
+  })),
+)
+
+progress('swaps')
+add(
+  'A swap from its quote to its confirmation on the local chain, median to that of a bare transfer (at most 1.5 times with blocks)',
+  (await benchSwaps(serverUrl)).map(({ name, ours, floor }) => ({
+    what: name,
+    ours: ms(ours),
+    floor: ms(floor),
+    ratio: ours / floor,
   })),
 )
 

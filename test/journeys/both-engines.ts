@@ -37,8 +37,15 @@ export interface NodeFixture extends GatewayFixture {
   readonly rpcUrl: () => string
 }
 
-/** Declares a suite once per engine, each with its own gateway and its own anvil, which must be installed. */
-export function overBothEnginesOnNodes(name: string, suite: (world: NodeFixture) => void): void {
+/**
+ * Declares a suite once per engine, each with its own gateway and its own anvil, which must be installed.
+ * @param more settings, read when a gateway starts.
+ */
+export function overBothEnginesOnNodes(
+  name: string,
+  suite: (world: NodeFixture) => void,
+  more: () => Readonly<Record<string, string>> = () => ({}),
+): void {
   const declare = (serverUrl: string | null | undefined) => () => {
     let node: AnvilProcess | undefined
     const rpcUrl = () => {
@@ -50,7 +57,7 @@ export function overBothEnginesOnNodes(name: string, suite: (world: NodeFixture)
     }, 30_000)
     afterAll(() => node?.stop())
     over(
-      () => ({ CHAIN: '', CHAIN_RPC_URL: rpcUrl() }),
+      () => ({ CHAIN: '', CHAIN_RPC_URL: rpcUrl(), ...more() }),
       serverUrl,
       (world) => suite({ ...world, rpcUrl }),
     )

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import {
   concat,
   createPublicClient,
@@ -39,7 +40,7 @@ import {
   sandboxMessengerAddress,
 } from '../../src/providers/cctp.ts'
 import type { Address, Hex } from '../../src/providers/chain/port.ts'
-import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { createTestDatabase, longestEngines, testServerUrl } from '../engines.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { type ChainProxy, type Step, startChainProxy } from './chain-proxy.ts'
 import { type Gateway, startGateway } from './gateway.ts'
@@ -62,17 +63,15 @@ const ATTESTER = privateKeyToAccount(keccak256(stringToHex('bursar sandbox attes
 const findUsdc = (name: Name): Address => chainFacts(name).tokens.USDC.address
 const toUnits = (amount: string) => BigInt(Math.round(Number(amount) * 1e6))
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('bridges on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('bridges on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     const nodes = new Map<Name, AnvilProcess>()
     const proxies = new Map<Name, ChainProxy>()
     let env: Record<string, string> = {}
     let dropDatabase = async () => {}
     let directory = ''
     let gateway: Gateway
+    let databaseUrl: string | null = null
     let owner: Person
     let key = ''
     let address: Address = '0x'
@@ -86,6 +85,7 @@ describe.each([
       directory = mkdtempSync(join(tmpdir(), 'bursar-bridge-'))
       const database = isPostgres ? await createTestDatabase(testServerUrl ?? '') : null
       dropDatabase = async () => database?.drop()
+      databaseUrl = database?.url ?? null
       env = {
         CHAINS: names.join(','),
         CHAIN_RPC_URL_BASE_SEPOLIA: proxies.get('base-sepolia')?.url ?? '',
@@ -272,6 +272,45 @@ describe.each([
       expect(await readChain('arbitrum-sepolia')).toBe(before.arbitrum + 149_995_000n)
       await expectBooksEqualChains()
     }, 60_000)
+
+    it('has recourse while it is on its way, which ends when it arrives, and opens by itself after an hour', async () => {
+      const recourse = (swapId: unknown) =>
+        send('POST', '/api/recourse', { object: { kind: 'swap', id: swapId }, reason: 'not_delivered' })
+      const swap = await burn('4')
+      const { body: opened } = await recourse(swap.swapId)
+      expect(opened).toMatchObject({
+        ...{ status: 'open', route: 'bridge_claim', claimed: '4', recovered: '0', asset: 'USDC' },
+        steps: [{ action: 'bridge_claim', outcome: 'waiting', evidence: { awaits: 'attestation' } }],
+      })
+      expect((await recourse(swap.swapId)).body).toMatchObject({ recourseId: opened.recourseId })
+      const forgotten = await burn('3')
+      expect((await send('GET', '/api/recourse')).body.recourse).toHaveLength(1)
+      if (databaseUrl !== null) {
+        await movePast(databaseUrl, String(forgotten.swapId), -61)
+        await expect
+          .poll(async () => (await send('GET', '/api/recourse')).body.recourse, { timeout: 40_000 })
+          .toMatchObject([
+            { object: { kind: 'swap', id: forgotten.swapId }, status: 'open', claimed: '3' },
+            { object: { kind: 'swap', id: swap.swapId } },
+          ])
+        await movePast(databaseUrl, String(forgotten.swapId), 61)
+      }
+      await expectBooksEqualChains()
+      await setMode('normal')
+      for (const { swapId } of [swap, forgotten]) await awaitStatus(swapId, 'confirmed')
+      await expect
+        .poll(async () => (await recourse(swap.swapId)).body, { timeout: 40_000 })
+        .toMatchObject({
+          ...{ status: 'recovered', delivered: true, recovered: '0' },
+          steps: expect.arrayContaining([
+            expect.objectContaining({ outcome: 'done', evidence: { transaction: expect.any(String) } }),
+          ]),
+        })
+      const { body: made } = await execute(legs('1'))
+      await awaitStatus(made.swapId, 'confirmed')
+      expect((await recourse(made.swapId)).body).toMatchObject({ status: 'impossible', route: 'none' })
+      await expectBooksEqualChains()
+    }, 120_000)
 
     it('counts it against the budget, refuses less than was asked for, and asks the owner above the threshold', async () => {
       expect((await execute({ ...legs('10'), minReceived: '10.01' })).body).toMatchObject({
@@ -553,3 +592,17 @@ describe.each([
     }, 180_000)
   })
 })
+
+/** Moves the creation of one swap by minutes, and has it looked at. */
+async function movePast(databaseUrl: string, swapId: string, minutes: number): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    await client.query(
+      'update swap_order set created_at = created_at + make_interval(mins => $2), look_at = null where id = $1',
+      [swapId, minutes],
+    )
+  } finally {
+    await client.end()
+  }
+}

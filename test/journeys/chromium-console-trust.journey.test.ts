@@ -310,10 +310,17 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
     const json = JSON.stringify({ endpoint: 'https://push.example.com/send/2', keys })
     await page.context().grantPermissions(['notifications'], { origin: at('') })
     await page.addInitScript(`{
-      const subscription = { toJSON: () => (${json}), unsubscribe: async () => localStorage.removeItem('subscribed') }
+      const decode = (text) => Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0)).buffer
+      const subscription = {
+        toJSON: () => (${json}),
+        unsubscribe: async () => localStorage.removeItem('subscribed'),
+        get options() {
+          return { applicationServerKey: decode(localStorage.getItem('subscribed')) }
+        },
+      }
       const pushManager = {
         getSubscription: async () => (localStorage.getItem('subscribed') ? subscription : null),
-        subscribe: async () => (localStorage.setItem('subscribed', 'yes'), subscription),
+        subscribe: async ({ applicationServerKey }) => (localStorage.setItem('subscribed', applicationServerKey), subscription),
       }
       const value = async () => ({ pushManager, update: async () => undefined })
       for (const name of ['getRegistration', 'register']) Object.defineProperty(navigator.serviceWorker, name, { value })
@@ -343,7 +350,18 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
     await expect.poll(() => here.isChecked()).toBe(true)
     const [after, ...more] = await ids()
     expect([more, after === before]).toEqual([[], false])
-    await second.send('DELETE', `/api/notifications/subscriptions/${after}`)
+    // A gateway whose key was replaced gets a subscription with its new one.
+    const subscribedKey = () => page.evaluate(`localStorage.getItem('subscribed')`)
+    const { publicKey } = (await second.send('GET', '/api/notifications/subscriptions')).body
+    expect(await subscribedKey()).toBe(publicKey)
+    await page.evaluate(`localStorage.setItem('subscribed', btoa('another key'))`)
+    await page.reload()
+    await here.waitFor()
+    await expect.poll(subscribedKey).toBe(publicKey)
+    await expect.poll(() => here.isChecked()).toBe(true)
+    expect(await ids()).toHaveLength(1)
+    const [renewed] = await ids()
+    await second.send('DELETE', `/api/notifications/subscriptions/${renewed}`)
     await page.reload()
     await here.waitFor()
     await expect.poll(() => page.evaluate(`localStorage.getItem('subscribed')`)).toBe(null)
@@ -355,6 +373,7 @@ describe.skipIf(executable === undefined)('the console in trouble', () => {
     await page.context().grantPermissions(['notifications'], { origin: at('') })
     await page.addInitScript(`{
       const subscription = {
+        options: { applicationServerKey: null },
         unsubscribe: async () => {
           localStorage.setItem('ended', String(Number(localStorage.getItem('ended')) + 1))
           localStorage.removeItem('subscribed')

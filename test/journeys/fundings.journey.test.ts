@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { ownContracts } from '../../src/chain/rpc/networks.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
-import { testServerUrl } from '../engines.ts'
+import { longestEngines } from '../engines.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import type { Step } from './chain-proxy.ts'
 import { readAddress } from './keyed-owners.ts'
@@ -18,11 +18,8 @@ const HOME = 'base-sepolia'
 const AWAY = 'arbitrum-sepolia'
 const PAYEE: Address = '0x00000000000000000000000000000000000000a1'
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('payments from any chain on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('payments from any chain on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     let world: TwoChains
     let owner: Person
     let agentId = ''

@@ -11,7 +11,7 @@ import { type Gateway, startGateway } from './gateway.ts'
 import { newGuest, type Person, requestJson } from './people.ts'
 
 /** Due times of all schedules. */
-const DUE_TIMES = Number(process.env.DUE_TIMES ?? 1_000)
+const DUE_TIMES = Number(process.env.DUE_TIMES ?? 300)
 const SCHEDULES = 20
 const HOUR = 3_600
 /** For runs that hang: a due time takes a tenth of a second on two processors. */

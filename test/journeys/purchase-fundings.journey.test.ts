@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Address } from '../../src/providers/chain/port.ts'
-import { testServerUrl } from '../engines.ts'
+import { longestEngines } from '../engines.ts'
 import { callMcp, connectMcp } from '../mcp/client.ts'
 import { type FlakySellers, GO_ON, type Moment, startFlakySellers } from '../rails/buying/flaky-sellers.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
@@ -21,11 +21,8 @@ const HOME = 'base-sepolia'
 const AWAY = 'arbitrum-sepolia'
 const PAYEE: Address = '0x00000000000000000000000000000000000000b2'
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('purchases on two chains on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('purchases on two chains on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     let world: TwoChains
     let away: FlakySellers
     let home: FlakySellers

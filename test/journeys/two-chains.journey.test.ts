@@ -21,7 +21,7 @@ import { signedPaymentTypes } from '../../src/core/base/signed-payment-types.ts'
 import { chainFacts } from '../../src/core/money/chains.ts'
 import type { Address, Hex } from '../../src/providers/chain/port.ts'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
-import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { createTestDatabase, longestEngines, testServerUrl } from '../engines.ts'
 import { callMcp, connectMcp } from '../mcp/client.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { type Agent, newAgent } from './agent.ts'
@@ -55,11 +55,8 @@ const newAddress = () => privateKeyToAccount(generatePrivateKey()).address
 const findChainId = (name: Name) => chainFacts(name).id
 const findUsdcAddress = (name: Name) => chainFacts(name).tokens.USDC
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('two chains on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('two chains on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     const nodes = new Map<Name, AnvilProcess>()
     const proxies = new Map<Name, ChainProxy>()
     let env: Record<string, string> = {}

@@ -9,6 +9,7 @@ import { createSimulatedChain } from '../../src/chain/simulated/simulated.ts'
 import { newId } from '../../src/core/base/ids.ts'
 import { silentLog } from '../../src/core/base/log.ts'
 import type { AccessKey, Account, Principal } from '../../src/core/base/principal.ts'
+import { rotatingKeys } from '../../src/core/base/rotating-key.ts'
 import { createAskOwner } from '../../src/kernel/ask-owner.ts'
 import type { Context, Services, Settings } from '../../src/kernel/context.ts'
 import { createRunApproved } from '../../src/kernel/run-approved.ts'
@@ -60,6 +61,7 @@ export const sandboxSettings: Settings = {
   previousSessionKeys: [],
   dataKey,
   receiptKey: await deriveSigningKey(dataKey),
+  accessTokenKey: { current: rotatingKeys.ACCESS_TOKEN_KEY.derive(dataKey), previous: null },
   rpId: 'bursar.example',
   webOrigins: [origin],
   founderAccount: null,
@@ -119,7 +121,10 @@ export async function servicesOn(database: Database, changes: Partial<Services> 
     webBotAuth: null,
     discovery: { list: async () => [] },
     chats: createConfiguredChats({ mode: 'sandbox', telegramUrl: 'http://127.0.0.1:9' }, fetchPublic),
-    push: createWebPush({ dataKey, origin, mode: 'sandbox', publicFetch: fetchPublic, log: silentLog }),
+    push: createWebPush({
+      keys: { current: rotatingKeys.PUSH_KEY.derive(dataKey), previous: null },
+      ...{ origin, mode: 'sandbox', publicFetch: fetchPublic, log: silentLog },
+    }),
     bankingProvider: createSandboxBanking({
       webhookUrl: () => origin,
       key: bankKey,

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { silentLog } from '../../src/core/base/log.ts'
 import { openDoorbell } from '../../src/storage/doorbell.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { startTcpProxy, through } from '../faults/tcp-proxy.ts'
 
 it.skipIf(testServerUrl === undefined)(
   'rings at other processes, not at its own, and again after its connection was cut',
@@ -41,6 +42,35 @@ it.skipIf(testServerUrl === undefined)(
 
     await doorbell.close()
     await other.end()
+    await drop()
+  },
+)
+
+it.skipIf(testServerUrl === undefined)(
+  'reconnects when its server is silent, as after a lost route',
+  async () => {
+    const { url, drop } = await createTestDatabase(testServerUrl ?? '')
+    const server = new URL(url)
+    const proxy = await startTcpProxy(Number(server.port || 5432), server.hostname)
+    let heard = () => {}
+    const nextRing = () =>
+      new Promise<void>((resolve) => {
+        heard = resolve
+      })
+    const connected = nextRing()
+    const doorbell = openDoorbell({
+      url: through(proxy, url),
+      onRing: () => heard(),
+      log: silentLog,
+      silenceMs: 200,
+    })
+    await connected
+    const reconnected = nextRing()
+    proxy.forget()
+    doorbell.ring()
+    await expect(reconnected).resolves.toBeUndefined()
+    await doorbell.close()
+    await proxy.close()
     await drop()
   },
 )

@@ -9,7 +9,7 @@ import { countTokens, listedCharacters } from './count-tokens.ts'
 const MAX_CHARACTERS = { all: 48_900, buyer: 23_450 }
 const buyer = ['wallets:read', 'wallets:transfer', 'purchases:pay', 'events:read'] as const
 /** Output schemas, which many clients do not show to the model. The document that proves a purchase takes 1,200 of it, events 250, what is known of purchases, orders and entries 500, cards for one purchase and their numbers 800, records of sellers 500, purchases of what is used 150, recourse 1,900, channels 700, schedules 3,700, contacts 700, swaps 1,150, requests 2,300, payments from any chain 1,100. */
-const MAX_ANSWERED = 38_250
+const MAX_ANSWERED = 38_400
 
 const catalogue = buildCatalogue(tools, { mode: 'sandbox', guests: true })
 const counted = countTokens(catalogue)

@@ -20,7 +20,7 @@ import { Failed, SkeletonRows } from './messages.tsx'
 import { Quote, Untrusted } from './quote.tsx'
 import { titleEntry } from './statement.tsx'
 
-const payments = ['purchase', 'card_transaction', 'payout', 'transfer'] as const
+const payments = ['purchase', 'card_transaction', 'payout', 'transfer', 'swap'] as const
 type PaymentKind = (typeof payments)[number]
 
 const icons: Readonly<Record<Tone, IconName | null>> = {
@@ -114,6 +114,7 @@ const tried: Readonly<Record<PaymentKind, string>> = {
   payout:
     'A payout that has not been sent is called back. Once it is sent, only its recipient can return it.',
   transfer: 'A transfer on the chain is final.',
+  swap: 'What has left one chain can be brought to the other at any later time, and is not lost. You see what is missing.',
 }
 
 function AskDialog({

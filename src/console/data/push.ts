@@ -57,7 +57,9 @@ async function readState(): Promise<PushState> {
   if (Notification.permission === 'denied') return 'blocked'
   const subscription = await findSubscription()
   if (subscription === null) return 'off'
-  const { subscriptions } = await bursar.notifications.subscriptions.list()
+  const { publicKey, subscriptions } = await bursar.notifications.subscriptions.list()
+  // A gateway whose key was replaced can send to this subscription for a while only.
+  if (!isMadeWith(subscription, publicKey)) return renewSubscription(subscription, publicKey)
   if (subscriptions.some(({ id }) => id === ownSubscriptionId())) return 'on'
   const [kept, here] = [readKept(), await readSession()]
   if (kept === null || here === null || kept.account !== here.account || kept.session === here.session) {
@@ -70,6 +72,34 @@ async function readState(): Promise<PushState> {
   } catch (error) {
     if (!isProblem(error, 'step_up_required')) throw error
     await endSubscription(subscription)
+    return 'off'
+  }
+  return 'on'
+}
+
+/** True also where the browser does not say with which key. */
+function isMadeWith({ options }: PushSubscription, publicKey: string): boolean {
+  const { applicationServerKey } = options
+  if (applicationServerKey === null) return true
+  const text = btoa(String.fromCharCode(...new Uint8Array(applicationServerKey)))
+  return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '') === publicKey
+}
+
+/** Subscribes anew where that needs no proof; otherwise the person switches it on again. */
+async function renewSubscription(subscription: PushSubscription, publicKey: string): Promise<PushState> {
+  const [kept, here] = [readKept(), await readSession()]
+  await endSubscription(subscription)
+  if (here === null || kept?.account !== here.account) return 'off'
+  const registration = await navigator.serviceWorker.register(WORKER)
+  const renewed = await registration.pushManager.subscribe({
+    userVisibleOnly: true,
+    applicationServerKey: publicKey,
+  })
+  try {
+    await tellGateway(renewed, here, (call) => call())
+  } catch (error) {
+    await endSubscription(renewed)
+    if (!isProblem(error, 'step_up_required')) throw error
     return 'off'
   }
   return 'on'

@@ -72,6 +72,11 @@ const ways: Readonly<Record<Step['action'], Readonly<Partial<Record<Step['outcom
     refused: 'The bank cannot call it back',
     failed: 'It did not come back in time',
   },
+  bridge_claim: {
+    done: 'It arrived on the other chain',
+    waiting: 'It has left and not arrived on the other chain yet',
+    failed: 'It did not arrive in time',
+  },
   none: { failed: 'There is no way to get it back' },
   refund: { done: 'Money came back' },
 }
@@ -118,6 +123,7 @@ const begun: Readonly<Record<string, string>> = {
   card: 'Paid by card',
   payout: 'Sent to the bank',
   transfer: 'Sent',
+  swap: 'Converted',
 }
 
 /** What became of the payment by itself, without recourse. */
@@ -142,6 +148,12 @@ const outcomes: Readonly<
     pending: ['waiting', 'Waits for its money'],
     failed: ['plain', 'The bank did not take it, and the money is back'],
     reversed: ['plain', 'It was returned'],
+  },
+  swap: {
+    completed: ['good', 'Arrived'],
+    pending: ['waiting', 'On its way'],
+    on_its_way: ['waiting', 'On its way to the other chain'],
+    failed: ['plain', 'The chain did not take it, and the money is back'],
   },
   transfer: {
     completed: ['good', 'Arrived on the chain'],
@@ -213,6 +225,8 @@ export function offerRecourse(
     return { words: 'Take the payment back', reason: 'canceled', isUrgent: false }
   if (kind === 'payout' && status === 'on_its_way')
     return { words: 'Call it back', reason: 'canceled', isUrgent: false }
+  if (kind === 'swap' && status === 'on_its_way')
+    return { words: 'Follow what it waits for', reason: 'not_delivered', isUrgent: false }
   if (kind === 'card' && status === 'pending')
     return { words: 'Ask the shop’s hold back', reason: 'canceled', isUrgent: false }
   if ((kind === 'card' || kind === 'purchase') && status === 'completed')

@@ -1,7 +1,7 @@
 /** Configuration of the keys of this deployment: each is the value of its variable, or the value names its place. */
-import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
-import { isKeyReference, parseKeyReference } from './key-reference.ts'
+import { DERIVED, isPrivateKeyOn, type KeyCurve, type RotatingKeyName } from '../base/rotating-key.ts'
+import { isKeyReference, parseKeyReference, REFERENCE_FORMS } from './key-reference.ts'
 
 /** @returns what is wrong with a reference, or undefined. */
 function referenceFault(text: string): string | undefined {
@@ -24,31 +24,89 @@ function keyOrReference(fault: (text: string) => string | undefined) {
 export const privateKey = keyOrReference((text) =>
   /^0x[0-9a-fA-F]{64}$/.test(text)
     ? undefined
-    : 'must be 0x and 64 hex digits, or a reference to a key (pkcs11:…)',
+    : `must be 0x and 64 hex digits, or a reference to a key (${REFERENCE_FORMS})`,
 )
 
 const secret = keyOrReference((text) => (text.length < 32 ? 'must have 32 characters or more' : undefined))
 
-const documentKey = z
-  .string()
-  // Most environments hold one line, with `\n` in place of line breaks.
-  .transform((text) => text.replaceAll('\\n', '\n'))
-  .pipe(
-    keyOrReference((text) =>
-      isEd25519(text)
-        ? undefined
-        : 'must be an Ed25519 private key in PEM, or a reference to a key (pkcs11:…)',
-    ),
+function pemOrReference(curve: KeyCurve) {
+  return (
+    z
+      .string()
+      // Most environments hold one line, with `\n` in place of line breaks.
+      .transform((text) => text.replaceAll('\\n', '\n'))
+      .pipe(
+        keyOrReference((text) =>
+          isPrivateKeyOn(curve, text)
+            ? undefined
+            : `must be ${curve === 'Ed25519' ? 'an' : 'a'} ${curve} private key in PEM, or a reference to a key (${REFERENCE_FORMS})`,
+        ),
+      )
   )
+}
+
+/** A key of a rotation, or the one that was used before the first. */
+function previousKey(curve: KeyCurve) {
+  const key = pemOrReference(curve)
+  return z.string().transform((text, context) => {
+    if (text === DERIVED) return text
+    const { data, error } = key.safeParse(text)
+    if (data !== undefined) return data
+    context.addIssue({ code: 'custom', message: `${error?.issues[0]?.message ?? ''}, or: ${DERIVED}` })
+    return z.NEVER
+  })
+}
+
+/** An origin. Plain HTTP would show what a key opens: it is for this machine only. */
+const endpoint = z.string().superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isOrigin = url !== null && text === url.origin && /^https?:$/.test(url.protocol)
+  const message = !isOrigin
+    ? 'must be an origin, such as https://kms.example'
+    : url.protocol === 'http:' && !isLoopback(url.hostname)
+      ? 'must be https, except on this machine'
+      : undefined
+  if (message !== undefined) context.addIssue({ code: 'custom', message })
+})
+
+/** The key file of a Google service account. */
+const accountFile = z.object({
+  type: z.literal('service_account'),
+  client_email: z.email(),
+  private_key_id: z.string().min(1),
+  private_key: z.string().startsWith('-----BEGIN PRIVATE KEY-----'),
+})
+
+const serviceAccount = z.string().transform((text, context) => {
+  const { success, data } = accountFile.safeParse(parseJson(text))
+  if (success) return { email: data.client_email, keyId: data.private_key_id, privateKey: data.private_key }
+  context.addIssue({ code: 'custom', message: 'must be the JSON key of a service account' })
+  return z.NEVER
+})
 
 export const keyVariables = {
   SESSION_SECRET: secret.optional(),
   SESSION_SECRET_PREVIOUS: secret.optional(),
   DATA_KEY: secret.optional(),
   DATA_KEY_PREVIOUS: secret.optional(),
-  RECEIPT_KEY: documentKey.optional(),
+  RECEIPT_KEY: pemOrReference('Ed25519').optional(),
+  ACCESS_TOKEN_KEY: pemOrReference('Ed25519').optional(),
+  ACCESS_TOKEN_KEY_PREVIOUS: previousKey('Ed25519').optional(),
+  WEB_BOT_AUTH_KEY: pemOrReference('Ed25519').optional(),
+  WEB_BOT_AUTH_KEY_PREVIOUS: previousKey('Ed25519').optional(),
+  PUSH_KEY: pemOrReference('P-256').optional(),
+  PUSH_KEY_PREVIOUS: previousKey('P-256').optional(),
   PKCS11_MODULE: z.string().startsWith('/', 'must be the absolute path of a library').optional(),
   PKCS11_PIN: z.string().min(1).optional(),
+  AWS_KMS_ACCESS_KEY_ID: z
+    .string()
+    .regex(/^\w{16,128}$/, 'must be the id of an access key')
+    .optional(),
+  AWS_KMS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
+  AWS_KMS_SESSION_TOKEN: z.string().min(1).optional(),
+  AWS_KMS_ENDPOINT: endpoint.optional(),
+  GCP_KMS_CREDENTIALS: serviceAccount.optional(),
+  GCP_KMS_ENDPOINT: endpoint.optional(),
 }
 
 const variables = z.object(keyVariables)
@@ -63,9 +121,30 @@ export interface KeyConfig {
   readonly dataKeyPrevious: string | null
   /** Signs receipts; null: a key that follows from the data key. */
   readonly receiptKey: string | null
+  /** Keys with one use each; null: the one that follows from the data key. A previous one may be `derived`. */
+  readonly rotatingKeys: Readonly<
+    Record<RotatingKeyName, { readonly current: string | null; readonly previous: string | null }>
+  >
   /** Where keys in tokens are reached. */
   readonly pkcs11: { readonly module: string | null; readonly pin: string | null }
+  /** @property endpoint null: that of the key's region. */
+  readonly awsKms: {
+    readonly endpoint: string | null
+    readonly accessKeyId: string | null
+    readonly secretAccessKey: string | null
+    readonly sessionToken: string | null
+  }
+  /** @property credentials of a service account. */
+  readonly gcpKms: {
+    readonly endpoint: string
+    readonly credentials: z.output<typeof serviceAccount> | null
+  }
 }
+
+/** Where keys outside of the process are reached. */
+export type KeyPlaces = Pick<KeyConfig, 'pkcs11' | 'awsKms' | 'gcpKms'>
+
+const GOOGLE_ENDPOINT = 'https://cloudkms.googleapis.com'
 
 export function readKeys(settings: z.output<typeof variables>): KeyConfig {
   return {
@@ -74,14 +153,40 @@ export function readKeys(settings: z.output<typeof variables>): KeyConfig {
     dataKey: settings.DATA_KEY ?? null,
     dataKeyPrevious: settings.DATA_KEY_PREVIOUS ?? null,
     receiptKey: settings.RECEIPT_KEY ?? null,
+    rotatingKeys: {
+      ACCESS_TOKEN_KEY: {
+        current: settings.ACCESS_TOKEN_KEY ?? null,
+        previous: settings.ACCESS_TOKEN_KEY_PREVIOUS ?? null,
+      },
+      WEB_BOT_AUTH_KEY: {
+        current: settings.WEB_BOT_AUTH_KEY ?? null,
+        previous: settings.WEB_BOT_AUTH_KEY_PREVIOUS ?? null,
+      },
+      PUSH_KEY: { current: settings.PUSH_KEY ?? null, previous: settings.PUSH_KEY_PREVIOUS ?? null },
+    },
     pkcs11: { module: settings.PKCS11_MODULE ?? null, pin: settings.PKCS11_PIN ?? null },
+    awsKms: {
+      endpoint: settings.AWS_KMS_ENDPOINT ?? null,
+      accessKeyId: settings.AWS_KMS_ACCESS_KEY_ID ?? null,
+      secretAccessKey: settings.AWS_KMS_SECRET_ACCESS_KEY ?? null,
+      sessionToken: settings.AWS_KMS_SESSION_TOKEN ?? null,
+    },
+    gcpKms: {
+      endpoint: settings.GCP_KMS_ENDPOINT ?? GOOGLE_ENDPOINT,
+      credentials: settings.GCP_KMS_CREDENTIALS ?? null,
+    },
   }
 }
 
-function isEd25519(pem: string): boolean {
+function isLoopback(hostname: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+}
+
+/** @returns null for text that is no JSON. */
+function parseJson(text: string): unknown {
   try {
-    return createPrivateKey(pem).asymmetricKeyType === 'ed25519'
+    return JSON.parse(text)
   } catch {
-    return false
+    return null
   }
 }

@@ -8,6 +8,7 @@ import { isAddressRange } from '../base/address-range.ts'
 import { splitHosts } from '../base/host-urls.ts'
 import { importJwtKey } from '../base/jwt-key.ts'
 import { logLevels } from '../base/log.ts'
+import { namesSentinels, parseSentinels } from '../base/redis-url.ts'
 import {
   amountMismatch,
   decimalAmount,
@@ -43,6 +44,14 @@ const isDatabaseUrl = (text: string) => {
     return false
   }
 }
+const isRedisUrl = (text: string) => {
+  try {
+    if (namesSentinels(text)) return parseSentinels(text).sentinels.length > 0
+    return /^rediss?:$/.test(new URL(text).protocol)
+  } catch {
+    return false
+  }
+}
 const url = (schemes: RegExp) => z.url({ protocol: schemes, abort: true })
 const refuseMismatch = (price: string, context: z.core.$RefinementCtx<string>) => {
   const mismatch = amountMismatch(price, 'USDC')
@@ -72,7 +81,13 @@ const environment = z.object({
     .refine(isDatabaseUrl, 'must be a postgres:// URL; separate several hosts by commas')
     .optional(),
   DATABASE_POOLER_URL: url(/^postgres(ql)?$/).optional(),
-  REDIS_URL: url(/^rediss?$/).optional(),
+  REDIS_URL: z
+    .string()
+    .refine(
+      isRedisUrl,
+      'must be a redis:// URL, or redis+sentinel:// with Sentinels and the name of their primary',
+    )
+    .optional(),
   X402_PAY_TO: address.optional(),
   X402_FX_PRICE: decimalAmount.superRefine(refuseMismatch).default('0.01'),
   X402_FACILITATOR_URL: url(/^https?$/).optional(),

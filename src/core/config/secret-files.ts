@@ -6,8 +6,13 @@ const SUFFIX = '_FILE'
 
 /** Variables that hold a secret, or a URL that may contain a password. */
 const secrets: ReadonlySet<string> = new Set([
+  'ACCESS_TOKEN_KEY',
+  'ACCESS_TOKEN_KEY_PREVIOUS',
   'ALPACA_API_KEY',
   'ALPACA_API_SECRET',
+  'AWS_KMS_ACCESS_KEY_ID',
+  'AWS_KMS_SECRET_ACCESS_KEY',
+  'AWS_KMS_SESSION_TOKEN',
   'BRIDGE_API_KEY',
   'BRIDGE_WEBHOOK_PUBLIC_KEY',
   'CDP_API_KEY_SECRET',
@@ -18,12 +23,15 @@ const secrets: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'DATA_KEY',
   'DATA_KEY_PREVIOUS',
+  'GCP_KMS_CREDENTIALS',
   'LITHIC_API_KEY',
   'LITHIC_EVENTS_SECRET',
   'LITHIC_WEBHOOK_SECRET',
   'LITHIC_WEBHOOK_SECRET_PREVIOUS',
   'METRICS_TOKEN',
   'PKCS11_PIN',
+  'PUSH_KEY',
+  'PUSH_KEY_PREVIOUS',
   'RECEIPT_KEY',
   'REDIS_URL',
   'SCREENING_API_KEY',
@@ -35,6 +43,8 @@ const secrets: ReadonlySet<string> = new Set([
   'SUMSUB_WEBHOOK_SECRET',
   'TRAVEL_RULE_API_KEY',
   'TWILIO_AUTH_TOKEN',
+  'WEB_BOT_AUTH_KEY',
+  'WEB_BOT_AUTH_KEY_PREVIOUS',
 ])
 
 /** True for a variable that names the file of a secret. */

@@ -97,9 +97,8 @@ const addresses: Readonly<Record<SwapChain, Partial<Record<SwapSymbol, string | 
     SOL: '11111111111111111111111111111111',
   },
   'base-sepolia': {
-    USDC: chains['base-sepolia'].tokens.USDC.address,
+    ...mapAddresses(chains['base-sepolia']),
     USDT: null,
-    EURC: null,
     PYUSD: null,
     ETH: NATIVE,
     WETH: '0x4200000000000000000000000000000000000006',

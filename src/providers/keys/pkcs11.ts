@@ -5,7 +5,7 @@
 import type { Handle, Mechanism, PKCS11 } from 'pkcs11js'
 import { random } from '../../core/base/random.ts'
 import { timers } from '../../core/base/timers.ts'
-import type { KeyReference } from '../../core/config/key-reference.ts'
+import type { TokenReference } from '../../core/config/key-reference.ts'
 import type { KeyAlgorithm, KeyStore } from './port.ts'
 
 /** Operations at a time: a session has one, and small tokens have few sessions. */
@@ -48,7 +48,7 @@ interface Token {
 }
 
 /** @throws Error when the package or the library of the token is missing. */
-export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<KeyStore<KeyReference>> {
+export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<KeyStore<TokenReference>> {
   if (module === null) throw new Error('PKCS11_MODULE is missing: it is the path of its library')
   if (pin === null)
     throw new Error('PKCS11_PIN_FILE is missing: it is the path of the file with the PIN of its user')
@@ -65,7 +65,7 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
   let isReady = true
   let lastRestart = Number.NEGATIVE_INFINITY
 
-  function connect(reference: KeyReference): Token {
+  function connect(reference: TokenReference): Token {
     const name = JSON.stringify([reference.token, reference.serial])
     const known = tokens.get(name)
     if (known !== undefined) return known
@@ -94,7 +94,7 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
   }
 
   /** Ends all sessions, so that the next operation begins anew. Ending the last one is a logout. */
-  function disconnect(reference: KeyReference): void {
+  function disconnect(reference: TokenReference): void {
     const name = JSON.stringify([reference.token, reference.serial])
     const token = tokens.get(name)
     tokens.delete(name)
@@ -118,7 +118,7 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
 
   /** Runs an operation in a session of its own. */
   async function inSession<Result>(
-    reference: KeyReference,
+    reference: TokenReference,
     work: (session: Handle, token: Token) => Promise<Result>,
   ): Promise<Result> {
     while (busy >= MAX_SESSIONS) await new Promise<void>((resolve) => waiting.push(resolve))
@@ -146,7 +146,7 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
 
   /** Repeats an operation after a new login: a token that was restarted or put back has forgotten its sessions. */
   async function operate<Result>(
-    reference: KeyReference,
+    reference: TokenReference,
     work: (session: Handle, token: Token) => Promise<Result>,
   ): Promise<Result> {
     try {
@@ -168,7 +168,7 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
     return inSession(reference, work)
   }
 
-  function findObject(session: Handle, kind: number, { object, id }: KeyReference): Handle {
+  function findObject(session: Handle, kind: number, { object, id }: TokenReference): Handle {
     loaded.C_FindObjectsInit(session, [
       { type: library.CKA_CLASS, value: kind },
       ...(object === null ? [] : [{ type: library.CKA_LABEL, value: object }]),
@@ -185,7 +185,7 @@ export async function createPkcs11Store({ module, pin }: Pkcs11Config): Promise<
   }
 
   /** Finds a pair in this connection. */
-  function findPair(session: Handle, token: Token, reference: KeyReference, algorithm: KeyAlgorithm) {
+  function findPair(session: Handle, token: Token, reference: TokenReference, algorithm: KeyAlgorithm) {
     const name = JSON.stringify([reference.object, reference.id])
     const known = token.found.get(name)
     if (known !== undefined) return known
@@ -306,7 +306,7 @@ function isLoss(error: unknown): boolean {
   return isPkcs11Fault(error) || (error instanceof Error && error.name === ABSENT)
 }
 
-function findSlot(loaded: PKCS11, { token, serial }: KeyReference): Handle {
+function findSlot(loaded: PKCS11, { token, serial }: TokenReference): Handle {
   const slots = loaded.C_GetSlotList(true).filter((slot) => {
     const { label, serialNumber } = loaded.C_GetTokenInfo(slot)
     return (

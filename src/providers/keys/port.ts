@@ -2,6 +2,8 @@
  * Keys: everything that signs for this deployment, and what encrypts its secrets, by name and wherever they are. A key that cannot be
  * used is an error; no other key ever takes its place.
  */
+import type { KeyObject } from 'node:crypto'
+import type { KeyCurve } from '../../core/base/rotating-key.ts'
 
 /** A key on secp256k1, for chains. @property place for people: never a secret. */
 export interface ChainKey {
@@ -29,6 +31,8 @@ export interface Keys {
   openChainKey(name: string, text: string): Promise<ChainKey>
   /** @param text PEM of an Ed25519 key, or a reference. */
   openDocumentKey(name: string, text: string): Promise<DocumentKey>
+  /** A key that signs in this process: PEM, or one that the reference has wrapped. */
+  openPrivateKey(name: string, text: string, curve: KeyCurve): Promise<KeyObject>
   /** The secret itself, or the one that a reference has wrapped. */
   openSecret(name: string, text: string): Promise<string>
   /** Encrypts a secret for its variable. @param reference of the AES key. @returns the reference with the wrapped secret. */

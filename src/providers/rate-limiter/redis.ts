@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { z } from 'zod'
 import { randomToken } from '../../core/base/ids.ts'
+import { namesSentinels, parseSentinels } from '../../core/base/redis-url.ts'
 import { type LeasedRateLimiter, leasedRateLimiter } from './leased.ts'
 
 /**
@@ -60,15 +61,34 @@ const COMMAND_MS = 1000
  */
 const SILENCE_MS = 2 * COMMAND_MS
 
-/** The rate limiter port over Redis. @param url `redis://` or `rediss://`. */
-export function createRedisRateLimiter(url: string): LeasedRateLimiter {
-  const redis = new Redis(url, {
+/** A connection to a Redis, or to the one that its Sentinels call primary. */
+function connect(url: string): Redis {
+  const options = {
     commandTimeout: COMMAND_MS,
     socketTimeout: SILENCE_MS,
     connectTimeout: SILENCE_MS,
     maxRetriesPerRequest: 1,
     keyPrefix: 'bursar:rate:',
+  }
+  if (!namesSentinels(url)) return new Redis(url, options)
+  const { sentinels, name, username, password, database, isEncrypted } = parseSentinels(url)
+  return new Redis({
+    ...options,
+    sentinels: [...sentinels],
+    name,
+    ...(username === '' ? {} : { username }),
+    ...(password === '' ? {} : { password }),
+    db: database,
+    sentinelCommandTimeout: COMMAND_MS,
+    // A primary that became a replica refuses writes without doing anything: asking the Sentinels again is safe.
+    reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
+    ...(isEncrypted ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
   })
+}
+
+/** The rate limiter port over Redis. @param url `redis://`, `rediss://`, or either with `+sentinel`. */
+export function createRedisRateLimiter(url: string): LeasedRateLimiter {
+  const redis = connect(url)
   // A lost connection also fails its pending command, which the caller reports; without a listener ioredis prints the
   // error.
   redis.on('error', () => {})

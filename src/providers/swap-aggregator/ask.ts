@@ -74,6 +74,10 @@ export const units = z
   .regex(/^\d{1,78}$/)
   .transform(BigInt)
 
+export const hex = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]*$/)])
+
+export const address = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{40}$/)])
+
 /** Expected duration of a swap, in seconds. */
 export const seconds = z.number().nonnegative().max(1_000_000)
 

@@ -1,7 +1,7 @@
 /** LI.FI: `GET /v1/quote`. @see https://docs.li.fi/api-reference/get-a-quote-for-a-token-transfer */
 import { z } from 'zod'
 import { formatUnits } from '../../core/money/money.ts'
-import { dollars, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
+import { address, dollars, hex, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
 import type { SwapAggregator, SwapRequest } from './port.ts'
 
 const cost = z.object({
@@ -12,9 +12,6 @@ const cost = z.object({
   included: z.boolean().optional(),
   token: z.object({ symbol: z.string(), decimals: z.int().min(0).max(36) }),
 })
-
-const hex = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]*$/)])
-const address = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]{40}$/)])
 
 const quote = z.object({
   /** The call to make. `value` is native coin, which the desk does not have. */

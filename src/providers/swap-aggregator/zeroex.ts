@@ -1,9 +1,13 @@
-/** 0x: `GET /cross-chain/quotes`, using the best quote of the answer. @see https://0x.org/docs/api#tag/Cross-Chain */
+/**
+ * 0x: within a chain the firm quote of `GET /swap/allowance-holder/quote`, whose call can be executed; between chains the best of
+ * `GET /cross-chain/quotes`, a price only.
+ * @see https://0x.org/docs/api#tag/Swap @see https://0x.org/docs/api#tag/Cross-Chain
+ */
 import { z } from 'zod'
 import { formatUnits } from '../../core/money/money.ts'
 import { findSwapToken, type SwapToken, worthInMicros } from '../../core/money/swap-tokens.ts'
-import { isEvmRoute, requestQuote, seconds, units } from './ask.ts'
-import type { SwapAggregator, SwapFee, SwapRequest } from './port.ts'
+import { address, hex, isEvmRoute, requestQuote, seconds, units } from './ask.ts'
+import type { SwapAggregator, SwapAnswer, SwapFee, SwapOffer, SwapRequest } from './port.ts'
 
 const fee = z.object({ amount: units, token: z.string() }).nullish()
 
@@ -15,10 +19,32 @@ const one = z.object({
   gasCosts: z.object({ gasPrice: units.nullish(), gasLimit: units.nullish() }).nullish(),
 })
 
+const noLiquidity = z.object({ liquidityAvailable: z.literal(false) })
+
 const quotes = z.union([
   z.object({ liquidityAvailable: z.literal(true), quotes: z.array(one).min(1) }),
-  z.object({ liquidityAvailable: z.literal(false) }),
+  noLiquidity,
 ])
+
+const swap = z.union([
+  z.object({
+    liquidityAvailable: z.literal(true),
+    sellToken: address,
+    sellAmount: units,
+    buyToken: address,
+    buyAmount: units,
+    minBuyAmount: units,
+    allowanceTarget: address.nullish(),
+    /** Worth of the gas in the native coin, in wei. */
+    totalNetworkFee: units.nullish(),
+    fees: z.object({ integratorFee: fee, zeroExFee: fee }),
+    transaction: z.object({ to: address, data: hex, value: units }),
+  }),
+  noLiquidity,
+])
+
+/** Within a chain it is one transaction. */
+const SWAP_SECONDS = 2
 
 /** 0x's placeholder address for a chain's native coin. */
 const COIN = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
@@ -30,44 +56,92 @@ export function createZeroEx({ url, apiKey }: { url: string; apiKey: string | nu
     tool: '0x',
     quote: async (request, signal) => {
       const { from, to, sender } = request
-      // This API only bridges; swaps within one chain use another one.
-      if (!isEvmRoute(from, to) || sender === null || from.chain === to.chain)
-        return { status: 'none', reason: 'unsupported_route' }
+      if (!isEvmRoute(from, to) || sender === null) return { status: 'none', reason: 'unsupported_route' }
       const headers = { '0x-version': 'v2', ...(apiKey === null ? {} : { '0x-api-key': apiKey }) }
-      const question = { url: `${url}/cross-chain/quotes?${buildQuery(request)}`, headers, signal }
-      const answer = await requestQuote(question, quotes)
-      if ('status' in answer) return answer
-      const best = answer.found.liquidityAvailable ? answer.found.quotes[0] : undefined
-      if (best === undefined) return { status: 'none', reason: 'no_route' }
-      const { gasPrice, gasLimit } = best.gasCosts ?? {}
-      return {
-        status: 'offered',
-        offer: {
-          amountOut: best.buyAmount,
-          amountOutMin: best.minBuyAmount,
-          outUsdMicros: null,
-          fees: [
-            ...listFee('0x', best.fees.zeroExFee, { from, to, included: true }),
-            ...listFee('integrator', best.fees.integratorFee, { from, to, included: true }),
-            // Paid on top, with the transaction's value.
-            ...listFee('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
-          ],
-          gasUsdMicros: coinWorth(from, (gasPrice ?? 0n) * (gasLimit ?? 0n)),
-          priceImpactBps: null,
-          durationSec: Math.round(best.estimatedTimeSeconds ?? 0),
-        },
-      }
+      const question = { headers, signal }
+      return from.chain === to.chain
+        ? quoteSwap(request, { ...question, url: `${url}/swap/allowance-holder/quote?${querySwap(request)}` })
+        : quoteBridge(request, { ...question, url: `${url}/cross-chain/quotes?${queryBridge(request)}` })
     },
   }
 }
 
-function buildQuery({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
-  const toAddress = ({ address }: SwapToken) => (address === ZERO ? COIN : (address ?? ''))
+type Question = Parameters<typeof requestQuote>[0]
+
+async function quoteBridge({ from, to }: SwapRequest, question: Question): Promise<SwapAnswer> {
+  const answer = await requestQuote(question, quotes)
+  if ('status' in answer) return answer
+  const best = answer.found.liquidityAvailable ? answer.found.quotes[0] : undefined
+  if (best === undefined) return { status: 'none', reason: 'no_route' }
+  const { gasPrice, gasLimit } = best.gasCosts ?? {}
+  return offered({
+    amountOut: best.buyAmount,
+    amountOutMin: best.minBuyAmount,
+    fees: [
+      ...listFee('0x', best.fees.zeroExFee, { from, to, included: true }),
+      ...listFee('integrator', best.fees.integratorFee, { from, to, included: true }),
+      // Paid on top, with the transaction's value.
+      ...listFee('bridge', best.fees.bridgeNativeFee, { from, to, included: false }),
+    ],
+    gasUsdMicros: coinWorth(from, (gasPrice ?? 0n) * (gasLimit ?? 0n)),
+    durationSec: Math.round(best.estimatedTimeSeconds ?? 0),
+  })
+}
+
+async function quoteSwap(request: SwapRequest, question: Question): Promise<SwapAnswer> {
+  const answer = await requestQuote(question, swap)
+  if ('status' in answer) return answer
+  const { found } = answer
+  if (!found.liquidityAvailable) return { status: 'none', reason: 'no_route' }
+  const { from, to, amountIn, venue } = request
+  const isAsked =
+    isToken(from, found.sellToken) && isToken(to, found.buyToken) && found.sellAmount === amountIn
+  if (!isAsked) throw new Error('bad_answer')
+  const { transaction } = found
+  // The desk has no native coin.
+  const isExecutable = venue !== undefined && transaction.value === 0n
+  return offered({
+    amountOut: found.buyAmount,
+    amountOutMin: found.minBuyAmount,
+    fees: [
+      ...listFee('0x', found.fees.zeroExFee, { from, to, included: true }),
+      ...listFee('integrator', found.fees.integratorFee, { from, to, included: true }),
+    ],
+    gasUsdMicros: coinWorth(from, found.totalNetworkFee ?? 0n),
+    durationSec: SWAP_SECONDS,
+    ...(isExecutable
+      ? { call: { target: transaction.to, spender: found.allowanceTarget ?? null, data: transaction.data } }
+      : {}),
+  })
+}
+
+const offered = (offer: Omit<SwapOffer, 'outUsdMicros' | 'priceImpactBps'>): SwapAnswer => ({
+  status: 'offered',
+  offer: { outUsdMicros: null, priceImpactBps: null, ...offer },
+})
+
+const isToken = (token: SwapToken, named: string) => nameToken(token).toLowerCase() === named.toLowerCase()
+
+const nameToken = ({ address }: SwapToken) => (address === ZERO ? COIN : (address ?? ''))
+
+/** Where it can be executed, the desk makes the call and gets what it buys. */
+function querySwap({ from, to, amountIn, slippageBps, sender, venue }: SwapRequest): URLSearchParams {
+  return new URLSearchParams({
+    chainId: String(from.chainId),
+    sellToken: nameToken(from),
+    buyToken: nameToken(to),
+    sellAmount: amountIn.toString(),
+    taker: venue?.chain.swapDesk ?? sender ?? '',
+    slippageBps: String(slippageBps),
+  })
+}
+
+function queryBridge({ from, to, amountIn, slippageBps, sender }: SwapRequest): URLSearchParams {
   return new URLSearchParams({
     originChain: String(from.chainId),
     destinationChain: String(to.chainId),
-    sellToken: toAddress(from),
-    buyToken: toAddress(to),
+    sellToken: nameToken(from),
+    buyToken: nameToken(to),
     sellAmount: amountIn.toString(),
     originAddress: sender ?? '',
     slippageBps: String(slippageBps),

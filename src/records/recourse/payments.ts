@@ -3,7 +3,9 @@
 import type { Scope } from '../../../policies/scopes.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { chargedUnits } from '../../rails/buying/store.ts'
+import { findSwap } from '../../rails/swaps/orders.ts'
 import type { Connection } from '../../storage/database.ts'
+import { BRIDGE_DAYS } from './bridge-route.ts'
 import type { NewRecourse, RecourseKind, RecourseOwner, RecourseRoute } from './store.ts'
 
 /** Scope of a key that made such a payment. */
@@ -12,7 +14,7 @@ export const scopeOfKind = {
   card_transaction: 'cards:pay',
   payout: 'banking:pay',
   transfer: 'wallets:transfer',
-  swap: 'wallets:transfer',
+  swap: 'swaps:execute',
 } as const satisfies Record<RecourseKind, Scope>
 
 /** @property route the first way that fits. @property daysLeft days until it is given up. */
@@ -139,7 +141,21 @@ const finders: Readonly<Record<RecourseKind, FindPayment>> = {
       days: DAYS,
     }
   },
-  swap: async () => undefined,
+  swap: async (database, { accountId, keyId }, id) => {
+    const swap = await findSwap(database, { accountId, keyId, id })
+    if (swap === undefined) return undefined
+    if (swap.state === 'failed' || swap.state === 'submitted') throw nothingPaid()
+    return {
+      objectKind: 'swap',
+      keyId: swap.keyId,
+      decisionId: swap.decisionId,
+      asset: swap.sell,
+      claimed: swap.units - swap.unsold,
+      wasDelivered: false,
+      route: swap.state === 'bridging' ? 'bridge_claim' : 'none',
+      days: BRIDGE_DAYS,
+    }
+  },
 }
 
 /** Finds a payment as its payer may see it. @throws Failure `not_found`, `recourse_impossible`. */

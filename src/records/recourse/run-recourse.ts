@@ -3,6 +3,7 @@ import type { NewId } from '../../core/base/ids.ts'
 import { timers } from '../../core/base/timers.ts'
 import type { PurchaseRecourseParts } from './ask-seller.ts'
 import { advancePayout, type BankRecourseParts } from './bank-routes.ts'
+import { advanceSwap } from './bridge-route.ts'
 import { advanceCard, type CardRecourseParts } from './card-routes.ts'
 import type { Payment } from './payments.ts'
 import { advancePurchase } from './purchase-routes.ts'
@@ -55,6 +56,7 @@ const advances: Readonly<Record<Recourse['object_kind'], Advance>> = {
   card_transaction: advanceCard,
   payout: advancePayout,
   transfer: endWithoutWay,
+  swap: advanceSwap,
 }
 
 /** Opens the recourse of a payment, or finds the one that it has, and goes on with it at once. */

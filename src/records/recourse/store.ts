@@ -12,7 +12,7 @@ import type { RecourseTable } from '../../storage/schema.ts'
 
 export type Recourse = Selectable<RecourseTable>
 
-/** Kinds of payments. `swap` has no recourse of its own yet. */
+/** Kinds of payments. */
 export const recourseKinds = ['purchase', 'card_transaction', 'payout', 'transfer', 'swap'] as const
 export type RecourseKind = (typeof recourseKinds)[number]
 
@@ -45,6 +45,7 @@ export const recourseRoutes = [
   'card_reversal',
   'card_dispute',
   'bank_recall',
+  'bridge_claim',
   'none',
 ] as const
 export type RecourseRoute = (typeof recourseRoutes)[number]
@@ -136,7 +137,6 @@ export async function findRecourse(
   if (keyId !== null) query = query.where('key_id', '=', keyId)
   if ('id' in name) return query.where('id', '=', name.id).executeTakeFirst()
   const { objectKind, objectId } = name
-  if (objectKind === 'swap') return undefined
   return query.where('object_kind', '=', objectKind).where('object_id', '=', objectId).executeTakeFirst()
 }
 

@@ -1,13 +1,15 @@
 /**
  * Books the steps and the ends of swaps that are on their way, or that a crash or a slow chain left open, and sends the payments whose
- * money has arrived by one. Their transfers are finished by `settle-pending`.
+ * money has arrived by one. One that has been on its way for an hour gets a recourse. Their transfers are finished by `settle-pending`.
  */
+import type { NewId } from '../../core/base/ids.ts'
 import { onChain } from '../../providers/chain/chains.ts'
 import { claimSwaps, type SwapOrder } from '../../rails/swaps/orders.ts'
 import { type AnySwapDependencies, settleSwap } from '../../rails/swaps/settle-swap.ts'
 import { claimTransfer, findTransferOfDecision } from '../../rails/wallets/store.ts'
 import { resumeTransfer } from '../../rails/wallets/transfers/resume-transfer.ts'
 import type { TransferDependencies } from '../../rails/wallets/transfers/send-transfer.ts'
+import { openOverdue } from '../../records/recourse/bridge-route.ts'
 
 /** A more recently touched swap may still be handled by its request. */
 const QUIET_MS = 1_500
@@ -15,7 +17,7 @@ const BATCH = 50
 
 /** Runs one round. A failing swap does not block the others. @param signal stops the round early. */
 export async function settleSwaps(
-  parts: AnySwapDependencies & TransferDependencies,
+  parts: AnySwapDependencies & TransferDependencies & { readonly newId: NewId },
   signal: AbortSignal,
 ): Promise<number> {
   const { clock, log } = parts
@@ -24,7 +26,10 @@ export async function settleSwaps(
   for (const swap of swaps) {
     if (signal.aborted) break
     await settleSwap(parts, swap)
-      .then((settled) => sendFunded(parts, settled))
+      .then(async (settled) => {
+        await sendFunded(parts, settled)
+        await openOverdue(parts, settled)
+      })
       .catch((err: unknown) => log.warn({ err, swapId: swap.id }, 'booking the end of a swap failed'))
   }
   return swaps.length

@@ -4,6 +4,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import { renameSync, rmSync } from 'node:fs'
 import { hashMessage, keccak256, recoverAddress, stringToHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readKeyConfig } from '../../../src/core/config/read-config.ts'
 import { createConfiguredKeys } from '../../../src/providers/keys/configured.ts'
 import { hasSoftHsm, makeToken, type TestToken } from './token.ts'
 
@@ -13,7 +14,7 @@ const at = (object: string) => `pkcs11:token=bursar;object=${object}`
 describe.skipIf(!hasSoftHsm())('keys in a token', () => {
   let token: TestToken
   const open = (pin?: string) =>
-    createConfiguredKeys({ pkcs11: { module: token.module, pin: pin ?? token.pin } })
+    createConfiguredKeys({ ...readKeyConfig({}), pkcs11: { module: token.module, pin: pin ?? token.pin } })
   beforeAll(() => {
     token = makeToken()
     process.env.SOFTHSM2_CONF = token.configuration

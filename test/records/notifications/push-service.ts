@@ -10,16 +10,18 @@ export interface ReceivedPush {
   readonly body: Buffer
 }
 
-/** @property answer status of the next answers. */
+/** @property answer status of the next answers. @property key VAPID key of its subscriptions; null accepts each. */
 export async function startPushService() {
   const received: ReceivedPush[] = []
-  const service = { answer: 201 }
+  const service: { answer: number; key: string | null } = { answer: 201, key: null }
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
     request.on('data', (part: Buffer) => parts.push(part))
     request.on('end', () => {
       received.push({ path: request.url ?? '', headers: request.headers, body: Buffer.concat(parts) })
-      response.writeHead(service.answer).end()
+      const isOther =
+        service.key !== null && !String(request.headers.authorization).endsWith(`k=${service.key}`)
+      response.writeHead(isOther ? 403 : service.answer).end()
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')

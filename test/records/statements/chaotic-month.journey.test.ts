@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type AnvilProcess, findAnvil, spawnAnvil } from '../../../src/chain/node/anvil-process.ts'
-import { createTestDatabase, testServerUrl } from '../../engines.ts'
+import { createTestDatabase, longestEngines, testServerUrl } from '../../engines.ts'
 import { forManyTests, type Gateway, startGateway } from '../../journeys/gateway.ts'
 import { hasAnvil } from '../../rails/selling/x402/world.ts'
 import { type ChaoticMonth, liveChaoticMonth } from './chaotic-month.ts'
@@ -114,11 +114,8 @@ const view = z.looseObject({
 
 const sum = (units: Iterable<bigint>) => [...units].reduce((total, each) => total + each, 0n)
 
-describe.each([
-  { engine: 'PGlite', isPostgres: false },
-  { engine: 'PostgreSQL', isPostgres: true },
-])('the statement of a chaotic month on $engine', ({ isPostgres }) => {
-  describe.runIf(hasAnvil() && (!isPostgres || testServerUrl !== undefined))('', () => {
+describe.each(longestEngines)('the statement of a chaotic month on $engine', ({ isPostgres }) => {
+  describe.runIf(hasAnvil())('', () => {
     const nodes: AnvilProcess[] = []
     let drop = async () => {}
     let gateway: Gateway

@@ -4,11 +4,10 @@
  * @see https://www.rfc-editor.org/rfc/rfc9068
  */
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { calculateJwkThumbprint, decodeProtectedHeader, errors, jwtVerify } from 'jose'
-import { LRUCache } from 'lru-cache'
+import { calculateJwkThumbprint, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
 import type { Principal } from '../../../core/base/principal.ts'
-import { derivedSigningKey } from '../../../core/base/seal.ts'
+import type { RotatingKey } from '../../../core/base/rotating-key.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Connection } from '../../../storage/database.ts'
 import { requireUnlocked } from '../accounts.ts'
@@ -17,7 +16,7 @@ import { findKey } from '../store.ts'
 /** @property origin base of issuer and resource. */
 export interface OAuthSettings {
   readonly origin: string
-  readonly dataKey: Uint8Array
+  readonly accessTokenKey: RotatingKey
 }
 
 /** The token issuer. @see https://www.rfc-editor.org/rfc/rfc8414 */
@@ -45,26 +44,28 @@ const claims = z.object({
   scope: z.string().optional(),
 })
 
-/** The signing key of access tokens, derived: identical in every process, stored in none. */
-function deriveTokenKey(dataKey: Uint8Array): KeyObject {
-  return derivedSigningKey(dataKey, 'oauth access tokens')
+/** The keys as private JWKs for the authorization server, which signs by the first, and publishes all. */
+export function exportTokenJwks(keys: RotatingKey): Promise<Readonly<Record<string, unknown>>[]> {
+  return Promise.all(
+    listKeys(keys).map(async (key) => {
+      const jwk = key.export({ format: 'jwk' })
+      const { x = '' } = jwk
+      const kid = await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
+      return { ...jwk, kid, alg: 'EdDSA', use: 'sig' }
+    }),
+  )
 }
 
-/** The signing key as a private JWK for the authorization server. */
-export async function exportTokenJwk(dataKey: Uint8Array): Promise<Readonly<Record<string, unknown>>> {
-  const jwk = deriveTokenKey(dataKey).export({ format: 'jwk' })
-  const { x = '' } = jwk
-  const kid = await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
-  return { ...jwk, kid, alg: 'EdDSA', use: 'sig' }
+function listKeys({ current, previous }: RotatingKey): readonly KeyObject[] {
+  return previous === null || previous.equals(current) ? [current] : [current, previous]
 }
 
-// Importing a key costs as much as a verification, so key objects are cached by the data key's bytes.
-const publicKeys = new LRUCache<string, KeyObject>({ max: 4 })
+// Importing a key costs as much as a verification.
+const publicKeys = new WeakMap<RotatingKey, readonly KeyObject[]>()
 
-function derivePublicKey(dataKey: Uint8Array): KeyObject {
-  const name = Buffer.from(dataKey).toString('base64')
-  const known = publicKeys.get(name) ?? createPublicKey(deriveTokenKey(dataKey))
-  publicKeys.set(name, known)
+function listPublicKeys(keys: RotatingKey): readonly KeyObject[] {
+  const known = publicKeys.get(keys) ?? listKeys(keys).map((key) => createPublicKey(key))
+  publicKeys.set(keys, known)
   return known
 }
 
@@ -86,15 +87,7 @@ export async function authenticateAccessToken(
   token: string,
   now: Date,
 ): Promise<Principal> {
-  const { origin, dataKey } = settings
-  const { payload } = await jwtVerify(token, derivePublicKey(dataKey), {
-    algorithms: ['EdDSA'],
-    typ: 'at+jwt',
-    issuer: buildIssuer(origin),
-    audience: buildResource(origin),
-    requiredClaims: ['exp', 'sub', 'client_id'],
-    currentDate: now,
-  }).catch((cause: unknown) => {
+  const payload = await verifyToken(settings, token, now).catch((cause: unknown) => {
     throw invalidToken(cause)
   })
   const { [KEY_CLAIM]: keyId, [WHOLE_CLAIM]: isWhole, scope } = claims.parse(payload)
@@ -110,6 +103,31 @@ export async function authenticateAccessToken(
   const scopes =
     tokenScopes === undefined ? key.scopes : key.scopes.filter((held) => tokenScopes.includes(held))
   return { kind: 'key', account, key: { ...key, scopes } }
+}
+
+async function verifyToken(
+  { origin, accessTokenKey }: OAuthSettings,
+  token: string,
+  now: Date,
+): Promise<JWTPayload> {
+  const options = {
+    algorithms: ['EdDSA'],
+    typ: 'at+jwt',
+    issuer: buildIssuer(origin),
+    audience: buildResource(origin),
+    requiredClaims: ['exp', 'sub', 'client_id'],
+    currentDate: now,
+  }
+  const [current, ...others] = listPublicKeys(accessTokenKey)
+  if (current === undefined) throw new Error('no key verifies access tokens')
+  try {
+    return (await jwtVerify(token, current, options)).payload
+  } catch (error) {
+    const [previous] = others
+    // Names of keys in a token are not trusted: each is tried.
+    if (previous === undefined || !(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+    return (await jwtVerify(token, previous, options)).payload
+  }
 }
 
 function invalidToken(cause: unknown): Failure {

@@ -9,7 +9,7 @@ import { derivedSeed } from '../../../core/base/seal.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import type { Services } from '../../../kernel/context.ts'
 import { agentKinds, revokeKey } from '../../../people/identity/keys/owned-keys.ts'
-import { buildIssuer, exportTokenJwk } from '../../../people/identity/oauth/oauth-tokens.ts'
+import { buildIssuer, exportTokenJwks } from '../../../people/identity/oauth/oauth-tokens.ts'
 import { findKey } from '../../../people/identity/store.ts'
 import { limitAddress } from '../limits.ts'
 import { handleWithNodeResponse, type NodeListener } from '../oidc/handle-with-node-response.ts'
@@ -79,7 +79,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
       // The sandbox's identity provider uses the same table, so model names are prefixed.
       storage: (model) => createModelStorage(storage, model, revokeGrantKey),
       cookieKey: Buffer.from(derivedSeed(settings.dataKey, 'oauth cookies')).toString('base64url'),
-      signingKey: await exportTokenJwk(settings.dataKey),
+      signingKeys: await exportTokenJwks(settings.accessTokenKey),
       library,
       isLive: async (id) => (await findKey(database, { id })) !== undefined,
       fetchPublic: services.fetchPublic,

@@ -42,7 +42,7 @@ export function oauthConfiguration({
   consentPath,
   storage,
   cookieKey,
-  signingKey,
+  signingKeys,
   library: { interactionPolicy, errors },
   isLive,
   fetchPublic,
@@ -51,7 +51,7 @@ export function oauthConfiguration({
   consentPath: string
   storage: AdapterFactory
   cookieKey: string
-  signingKey: Readonly<Record<string, unknown>>
+  signingKeys: readonly Readonly<Record<string, unknown>>[]
   library: { interactionPolicy: typeof Policy; errors: typeof Errors }
   isLive: (keyId: string) => Promise<boolean>
   fetchPublic: PublicFetch
@@ -85,7 +85,7 @@ export function oauthConfiguration({
     claims: { openid: ['sub'] },
     // `openid` is accepted because clients request it, but it is never granted and not advertised.
     discovery: { scopes_supported: ['offline_access', ...Object.keys(scopes)] },
-    jwks: { keys: [{ ...signingKey, kty: 'OKP' }] },
+    jwks: { keys: signingKeys.map((key) => ({ ...key, kty: 'OKP' })) },
     cookies: { keys: [cookieKey], names: cookieNames(origin) },
     pkce: { required: () => true },
     ttl: lifetimes,

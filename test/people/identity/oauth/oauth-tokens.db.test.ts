@@ -1,11 +1,12 @@
 /** Access tokens: accepted at `/mcp`, and rejected look-alikes. */
-import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { SignJWT } from 'jose'
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { calculateJwkThumbprint, SignJWT } from 'jose'
 import { beforeEach, expect, it } from 'vitest'
 import { newId } from '../../../../src/core/base/ids.ts'
+import { rotatingKeys } from '../../../../src/core/base/rotating-key.ts'
 import {
   authenticateAccessToken,
-  exportTokenJwk,
+  exportTokenJwks,
   KEY_CLAIM,
 } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
 import { insertKey } from '../../../../src/people/identity/store.ts'
@@ -13,6 +14,8 @@ import { onBothEngines } from '../../../engines.ts'
 import { buildKeyPrincipal, newPerson, noon, origin } from '../../../kernel/scene.ts'
 
 const dataKey = Buffer.from('a data key of thirty-two letters')
+const derived = rotatingKeys.ACCESS_TOKEN_KEY.derive(dataKey)
+const accessTokenKey = { current: derived, previous: null }
 const minutesLater = (minutes: number) => new Date(noon.getTime() + minutes * 60_000)
 
 onBothEngines('an access token', (database) => {
@@ -20,8 +23,7 @@ onBothEngines('an access token', (database) => {
   let accountId: string
   let keyId: string
   beforeEach(async () => {
-    const { kid: _, ...jwk } = await exportTokenJwk(dataKey)
-    ownKey = createPrivateKey({ key: jwk, format: 'jwk' })
+    ownKey = derived
     const { account } = await newPerson(database())
     accountId = account.id
     keyId = newId('key', noon)
@@ -59,7 +61,7 @@ onBothEngines('an access token', (database) => {
       .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', ...header })
       .sign(key)
   const authenticate = (token: string, at = noon) =>
-    authenticateAccessToken({ database: database(), settings: { origin, dataKey } }, token, at)
+    authenticateAccessToken({ database: database(), settings: { origin, accessTokenKey } }, token, at)
   const expectRefusal = (token: string, at = noon) =>
     expect(authenticate(token, at)).rejects.toMatchObject({ code: 'unauthenticated' })
 
@@ -74,6 +76,40 @@ onBothEngines('an access token', (database) => {
     await expectRefusal(token, minutesLater(10))
   })
 
+  it('is accepted by both keys of a rotation, which are published, and afterwards by the new one alone', async () => {
+    const next = generateKeyPairSync('ed25519').privateKey
+    const settingsOf = (current: KeyObject, previous: KeyObject | null) => {
+      return { origin, accessTokenKey: { current, previous } }
+    }
+    const steps = [
+      { settings: settingsOf(derived, next), accepted: [derived, next] },
+      { settings: settingsOf(next, derived), accepted: [next, derived] },
+      { settings: settingsOf(next, null), accepted: [next] },
+    ]
+    const thumbprint = (key: KeyObject) =>
+      calculateJwkThumbprint(createPublicKey(key).export({ format: 'jwk' }))
+    for (const { settings, accepted } of steps) {
+      const published = await exportTokenJwks(settings.accessTokenKey)
+      expect(published.map(({ kid }) => kid)).toEqual(await Promise.all(accepted.map(thumbprint)))
+      for (const key of [derived, next]) {
+        const authenticating = authenticateAccessToken(
+          { database: database(), settings },
+          await signToken({ key }),
+          noon,
+        )
+        if (accepted.includes(key)) expect(await authenticating).toMatchObject({ kind: 'key' })
+        else await expect(authenticating).rejects.toMatchObject({ code: 'unauthenticated' })
+      }
+      const { privateKey } = generateKeyPairSync('ed25519')
+      const stranger = authenticateAccessToken(
+        { database: database(), settings },
+        await signToken({ key: privateKey }),
+        noon,
+      )
+      await expect(stranger).rejects.toMatchObject({ code: 'unauthenticated' })
+    }
+  })
+
   it('is rejected with another signer, whatever keys it embeds or names', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519')
     const jwk = publicKey.export({ format: 'jwk' })
@@ -85,7 +121,7 @@ onBothEngines('an access token', (database) => {
     const [, body = '', signature = ''] = (await signToken({})).split('.')
     const none = Buffer.from(JSON.stringify({ alg: 'none', typ: 'at+jwt' })).toString('base64url')
     for (const token of [`${none}.${body}.`, `${none}.${body}.${signature}`]) await expectRefusal(token)
-    const { x } = await exportTokenJwk(dataKey)
+    const { x } = createPublicKey(derived).export({ format: 'jwk' })
     const secret = Buffer.from(String(x), 'base64url')
     await expectRefusal(await signToken({ key: secret, header: { alg: 'HS256' } }))
   })

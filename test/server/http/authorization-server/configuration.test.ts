@@ -1,7 +1,8 @@
 /** Lifetimes of codes, tokens and grants, in the settings of the OAuth library. */
+import { generateKeyPairSync } from 'node:crypto'
 import { errors, interactionPolicy } from 'oidc-provider'
 import { expect, it } from 'vitest'
-import { exportTokenJwk } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
+import { exportTokenJwks } from '../../../../src/people/identity/oauth/oauth-tokens.ts'
 import { fetchPublic } from '../../../../src/providers/public-fetch.ts'
 import { oauthConfiguration } from '../../../../src/server/http/authorization-server/configuration.ts'
 
@@ -13,7 +14,10 @@ it('gives codes a minute, access tokens ten, and no grant more than a year despi
       throw new Error('nothing is stored')
     },
     cookieKey: 'a key of thirty-two letters or so',
-    signingKey: await exportTokenJwk(Buffer.from('a data key of thirty-two letters')),
+    signingKeys: await exportTokenJwks({
+      current: generateKeyPairSync('ed25519').privateKey,
+      previous: null,
+    }),
     library: { interactionPolicy, errors },
     isLive: async () => true,
     fetchPublic,
