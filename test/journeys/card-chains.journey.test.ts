@@ -174,7 +174,7 @@ describe.each([
       })
       const [decision, ...others] = (await listDecisions()).slice(0, -before.decisions.length || undefined)
       expect(others).toEqual([])
-      expect(decision).toMatchObject({ operation: 'cards.authorize', facts: { chain: AWAY, asset: 'USDC' } })
+      expect(decision).toMatchObject({ operation: 'cards.authorize', chain: AWAY })
       await deliver(purchase, 'SETTLED', ['CLEARING', 1_250])
       await expect.poll(() => readPaid(AWAY), SLOW).toBe(before.away + 12_500_000n)
       await awaitBooked(signed.token, AWAY, 387_500_000n)
