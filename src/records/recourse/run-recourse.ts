@@ -23,7 +23,7 @@ import {
 export interface RecourseParts
   extends PurchaseRecourseParts,
     BankRecourseParts,
-    Omit<CardRecourseParts, 'settings' | 'chains'> {
+    Omit<CardRecourseParts, 'settings' | 'chain'> {
   readonly newId: NewId
   readonly settings: PurchaseRecourseParts['settings'] & CardRecourseParts['settings']
 }

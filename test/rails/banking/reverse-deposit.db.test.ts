@@ -20,6 +20,7 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     collectDebts(
       {
         database: database(),
+        chain: { name: 'base-sepolia' },
         chains: { all: [{ name: 'base-sepolia' }] },
         rates: createSnapshotRates(),
         newId,

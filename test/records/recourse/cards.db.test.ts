@@ -43,7 +43,7 @@ onBothEngines('recourse on a card purchase', (database) => {
       ...services,
       ...cards,
       settings: { ...services.settings, ...cards.settings },
-      chains: services.chains,
+      chain: services.chain,
       cardProcessor,
       signDocument: async () => '',
     }
