@@ -120,7 +120,7 @@ export const evidenceMutants: readonly Mutant[] = [
   ...[
     ['transfers', 'settle-pending', 'settlePending', ', isOnEachChain: true'],
     ['relays', 'settle-relays', 'settleRelays', ', isOnEachChain: true'],
-    ['purchases', 'settle-purchases', 'settlePurchases', ''],
+    ['purchases', 'settle-purchases', 'settlePurchases', ', isOnEachChain: true'],
     ['settlements', 'settle-cards', 'settleCards', ''],
   ].map(([what, job, round, rest]) => ({
     name: `nobody-finishes-${what}`,
