@@ -2,7 +2,6 @@
  * Both engines for storage tests: PGlite in memory always, PostgreSQL if TEST_DATABASE_URL names a server. Every suite
  * gets a migrated database of its own, which is dropped afterwards.
  */
-import { execFileSync } from 'node:child_process'
 import pg from 'pg'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { systemClock } from '../src/core/base/clock.ts'
@@ -11,6 +10,7 @@ import { silentLog } from '../src/core/base/log.ts'
 import type { Database } from '../src/storage/database.ts'
 import { openPglite } from '../src/storage/pglite.ts'
 import { openPostgres } from '../src/storage/postgres.ts'
+import { isSampled } from './sample.ts'
 
 /** URL of the PostgreSQL test server, if there is one. */
 export const testServerUrl = process.env.TEST_DATABASE_URL
@@ -21,17 +21,12 @@ const engines = [
 ] as const
 
 /**
- * The engines of journeys that take many minutes: those that are there; with ENGINES=commit one of them, chosen by the hash of the
+ * The engines of journeys that take many minutes: those that are there; with SAMPLE=commit one of them, chosen by the hash of the
  * commit, so that the next commit probably takes the other.
  */
-export const longestEngines = selectEngines()
-
-function selectEngines() {
-  const there = engines.filter(({ isPostgres }) => !isPostgres || testServerUrl !== undefined)
-  if (process.env.ENGINES !== 'commit') return there
-  const hash = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
-  return there.filter((_, at) => at === Number.parseInt(hash.slice(0, 8), 16) % there.length)
-}
+export const longestEngines = engines
+  .filter(({ isPostgres }) => !isPostgres || testServerUrl !== undefined)
+  .filter((_, at, there) => isSampled(at, there.length))
 
 /** A migrated PGlite in memory. */
 async function freshPglite(): Promise<Database> {

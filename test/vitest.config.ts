@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { isSampled } from './sample.ts'
 
 /**
  * A test's kind is in its name: `*.test.ts` starts nothing, `*.db.test.ts` opens an embedded database (and PostgreSQL
@@ -38,6 +39,65 @@ const timed = [
   'test/surface/hostile-requests.journey.test.ts',
 ]
 
+/**
+ * Storms, kills at every step, random models and rare deployments that take minutes each, more than half of the long suite together.
+ * The gate runs a quarter of them for each commit (see `sample.ts`).
+ */
+const longest = [
+  ...[
+    'books/spending/tree.property.db',
+    'commands/listen.journey',
+    'image/image.journey',
+    'journeys/agent-registration.journey',
+  ],
+  ...[
+    'journeys/bridge-orders.journey',
+    'journeys/chains-storm.journey',
+    'journeys/chromium-console-delegations.journey',
+  ],
+  ...[
+    'journeys/delegations-storm.journey',
+    'journeys/durability.journey',
+    'journeys/fundings.journey',
+    'journeys/journal.journey',
+  ],
+  ...[
+    'journeys/keys-in-a-cloud.journey',
+    'journeys/keys-in-a-token.journey',
+    'journeys/killed-payouts.journey',
+  ],
+  ...[
+    'journeys/mainnet.journey',
+    'journeys/many-gateways.journey',
+    'journeys/operators.journey',
+    'journeys/outflow-races.journey',
+  ],
+  ...[
+    'journeys/production.journey',
+    'journeys/purchase-fundings.journey',
+    'journeys/recourse-channels.journey',
+  ],
+  ...[
+    'journeys/recourse-escrow.journey',
+    'journeys/recourse-liars.journey',
+    'journeys/reorganizations.journey',
+  ],
+  ...['journeys/rotated-keys.journey', 'journeys/two-mainnets.journey', 'mcp/every-way.journey'],
+  ...[
+    'rails/buying/channels-killed.journey',
+    'rails/buying/escrow.journey',
+    'rails/buying/mixed-storm.journey',
+  ],
+  ...[
+    'rails/investing/books.property.db',
+    'rails/investing/false-reports.db',
+    'records/decisions/recompute.journey',
+  ],
+  ...['records/notifications/channels.journey', 'records/statements/chaotic-month.journey'],
+  ...['records/statements/jumped-months.journey', 'simulator/stepped/money.db', 'storage/pglite.journey'],
+].map((name) => `test/${name}.test.ts`)
+const PARTS = 4
+
 /** Journeys of people and agents, not of processes: repeated with several gateways behind a balancer (TEST_GATEWAYS). */
 const balanced = [
   'test/journeys/{approvals,banking,cards,compliance,gasless,kyc,oauth,passkeys,signed-transfers,swaps}.journey.test.ts',
@@ -56,7 +116,10 @@ const suites: Readonly<Record<string, Suite>> = {
   quick: { include: [units, databases, ...firstJourneys], exclude: slow },
   // Both together are exactly what `quick` leaves out.
   timed: { include: timed, exclude: [] },
-  long: { include: [journeys, ...slow], exclude: [...firstJourneys, ...timed] },
+  long: {
+    include: [journeys, ...slow],
+    exclude: [...firstJourneys, ...timed, ...longest.filter((_, at) => !isSampled(at, PARTS))],
+  },
   all: { include: [units, databases, journeys], exclude: [] },
   balanced: { include: balanced, exclude: [] },
 }
