@@ -1,7 +1,6 @@
 /**
  * `bursar keys rotate`: seals everything anew under DATA_KEY that DATA_KEY_PREVIOUS had sealed. `bursar keys wrap`: encrypts a secret by
- * a key in a token or a
- * cloud, for its variable.
+ * a key in a token or a cloud, for its variable.
  */
 
 import { systemClock } from '../core/base/clock.ts'
@@ -10,6 +9,7 @@ import { openDataKey, openDataKeys, storeRoot } from '../records/decisions/data-
 import { claimDeployment } from '../records/decisions/deployment.ts'
 import { reseal, sealedColumns } from '../records/decisions/reseal.ts'
 import { onAuditDatabase, withKeys } from './audit-database.ts'
+import { wrappableSecrets } from './table.ts'
 
 /** @returns the exit code: 1 if no key opens some value. @throws Error whose message is for a person. */
 export async function keys(
@@ -21,7 +21,7 @@ export async function keys(
   if (action === 'wrap' && isWrappable(name) && more.length === 0 && reference !== undefined)
     return wrap(name, reference, env)
   if (action !== 'rotate' || rest.length > 0 || reference !== undefined)
-    throw new Error(`Usage: bursar keys rotate | keys wrap ${wrappable.join(' | ')} --with REFERENCE`)
+    throw new Error(`Usage: bursar keys rotate | keys wrap ${wrappableSecrets.join(' | ')} --with REFERENCE`)
   return onAuditDatabase(
     env,
     async (database, config) => {
@@ -52,24 +52,13 @@ export async function keys(
   )
 }
 
-const wrappable = [
-  'DATA_KEY',
-  'DATA_KEY_PREVIOUS',
-  'SESSION_SECRET',
-  'SESSION_SECRET_PREVIOUS',
-  'RECEIPT_KEY',
-  'ACCESS_TOKEN_KEY',
-  'WEB_BOT_AUTH_KEY',
-  'PUSH_KEY',
-] as const
-
-function isWrappable(name: string | undefined): name is (typeof wrappable)[number] {
-  return wrappable.some((one) => one === name)
+function isWrappable(name: string | undefined): name is (typeof wrappableSecrets)[number] {
+  return wrappableSecrets.some((one) => one === name)
 }
 
 /** Prints the variable's new value. One that is wrapped already is opened first, so that its wrapping key can be replaced. */
 async function wrap(
-  name: (typeof wrappable)[number],
+  name: (typeof wrappableSecrets)[number],
   reference: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {

@@ -85,6 +85,18 @@ export const statementFormats = ['pdf', 'csv', 'ofx', 'camt', 'hledger', 'json']
 const session =
   'Uses the session of "bursar login", or BURSAR_SESSION. BURSAR_URL names the gateway where --url does not.'
 
+/** Variables whose secret `bursar keys wrap` encrypts. */
+export const wrappableSecrets = [
+  'DATA_KEY',
+  'DATA_KEY_PREVIOUS',
+  'SESSION_SECRET',
+  'SESSION_SECRET_PREVIOUS',
+  'RECEIPT_KEY',
+  'ACCESS_TOKEN_KEY',
+  'WEB_BOT_AUTH_KEY',
+  'PUSH_KEY',
+] as const
+
 export const commands: readonly Command[] = [
   {
     name: 'serve',
@@ -299,16 +311,7 @@ export const commands: readonly Command[] = [
     parameters: 'VARIABLE',
     about: 'encrypt a secret by a key in a token or a cloud; prints the new value of its variable',
     required: ['with'],
-    words: [
-      'DATA_KEY',
-      'DATA_KEY_PREVIOUS',
-      'SESSION_SECRET',
-      'SESSION_SECRET_PREVIOUS',
-      'RECEIPT_KEY',
-      'ACCESS_TOKEN_KEY',
-      'WEB_BOT_AUTH_KEY',
-      'PUSH_KEY',
-    ],
+    words: wrappableSecrets,
     details:
       'The gateway opens it at its start. A value that another key has wrapped is opened first, so that the wrapping key can be replaced.',
     examples: [

@@ -89,9 +89,10 @@ async function sendFor(seconds: number, send: Send): Promise<number> {
   return (confirmed * 1_000) / (performance.now() - start)
 }
 
-async function bareSenders(url: string, chain: Chain): Promise<Send> {
+/** Accounts with a key, each of which sends one transfer and waits for its receipt. */
+export async function bareSenders(url: string, chain: Chain, count = SENDERS): Promise<Send> {
   const client = createNodeClient(localNodeOptions('base-sepolia', url))
-  const senders = Array.from({ length: SENDERS }, () => ({
+  const senders = Array.from({ length: count }, () => ({
     account: privateKeyToAccount(generatePrivateKey()),
     nonce: 0,
   }))

@@ -3,19 +3,14 @@
  * sending to its receipt, in turn. On a node that mines at once, and on one with a block each two seconds, as Base has.
  */
 import { pathToFileURL } from 'node:url'
-import { encodeFunctionData } from 'viem'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { tokenAbi } from '../../src/chain/contracts/abi.ts'
 import { findAnvil, spawnAnvil } from '../../src/chain/node/anvil-process.ts'
-import { awaitReceipt } from '../../src/chain/relay/receipts.ts'
-import { createNodeClient, localNodeOptions } from '../../src/chain/rpc/client.ts'
 import { connectRpcChain } from '../../src/chain/rpc.ts'
 import { systemClock } from '../../src/core/base/clock.ts'
 import { silentLog } from '../../src/core/base/log.ts'
-import { newAddress } from '../contracts/chain.ts'
 import { createTestDatabase } from '../engines.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { newGuest, requestJson } from '../journeys/people.ts'
+import { bareSenders } from './chain.ts'
 import { percentile } from './load.ts'
 
 /** @property ours median milliseconds of a swap. @property floor of a bare transfer. */
@@ -102,32 +97,11 @@ async function openSwapper(origin: string): Promise<() => Promise<unknown>> {
   }
 }
 
-async function openSender(url: string): Promise<() => Promise<unknown>> {
+async function openSender(url: string): Promise<() => Promise<void>> {
   const chain = await connectRpcChain({ name: 'base-sepolia', url, clock: systemClock, log: silentLog })
-  const client = createNodeClient(localNodeOptions('base-sepolia', url))
-  const account = privateKeyToAccount(generatePrivateKey())
-  await chain.mint([{ token: 'USDC', to: account.address, units: 10n ** 9n }])
-  await chain.fundGas(account.address, 10n ** 18n)
-  const data = encodeFunctionData({ abi: tokenAbi, functionName: 'transfer', args: [newAddress(), 1n] })
-  const to = chain.tokens.USDC
+  const send = await bareSenders(url, chain, 1)
   await chain.close()
-  let nonce = 0
-  return async () => {
-    const serializedTransaction = await account.signTransaction({
-      type: 'eip1559',
-      chainId: chain.id,
-      nonce,
-      to,
-      data,
-      gas: 100_000n,
-      maxFeePerGas: 10n ** 10n,
-      maxPriorityFeePerGas: 0n,
-    })
-    const hash = await client.sendRawTransaction({ serializedTransaction })
-    const { status } = await awaitReceipt(client, hash, 10_000)
-    if (status !== 'success') throw new Error('the bare chain reverted a transfer')
-    nonce += 1
-  }
+  return () => send(0)
 }
 
 async function rpc(url: string, method: string, params: unknown[]): Promise<void> {

@@ -21,7 +21,7 @@ export interface Gateways {
   kill(index: number): Promise<void>
   /** Starts a gateway again. @param offSeconds how far its clock is off. */
   restart(index: number, offSeconds?: number): Promise<void>
-  /** What gateways wrote that no operator should read: defects. */
+  /** Defects that gateways have logged. */
   listDefects(): readonly string[]
   close(): Promise<void>
 }

@@ -42,7 +42,7 @@ const zeroExQuery = z.strictObject({
 
 export const apiKeys = { lifi: 'a-lifi-key', '0x': 'a-zeroex-key' } as const
 
-/** What an offer is other than said. */
+/** How an offer's call differs from what the offer says. */
 export type Lie =
   | 'buys for another'
   | 'takes twice the amount'

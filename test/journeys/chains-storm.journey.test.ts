@@ -139,7 +139,7 @@ describe.each(longestEngines)('a storm over two chains on $engine', ({ isPostgre
           const chain = moods.oneOf(chainNames)
           const dead = world.killAt(chain, moods.oneOf(STEPS), 1 + moods.below(3)).then(() => true)
           const isDead = await Promise.race([dead, sleep(4_000 + moods.below(3_000)).then(() => false)])
-          // What was not reached stays planned: another plan takes its place.
+          // A cut whose step was not reached would come later; this one replaces it and never comes.
           void world.killAt(chain, 'before broadcast', 1e9)
           if (!isDead) await world.kill()
           kills += 1

@@ -1,7 +1,7 @@
 /** A gateway in production whose keys are in a cloud: it pays, signs receipts, and does nothing without them. */
 import { randomUUID } from 'node:crypto'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
 import { testServerUrl } from '../engines.ts'
@@ -10,12 +10,11 @@ import { type GoogleServer, startGoogleServer } from '../providers/keys/google-k
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { startGateway } from './gateway.ts'
 import { type Mainnet, startMainnet } from './mainnet.ts'
-import { type OnMainnet, openOnMainnet } from './on-mainnet.ts'
-import { enrollMfa, type Person, requestJson } from './people.ts'
+import { type OnMainnet, openOnMainnet, openPayer } from './on-mainnet.ts'
+import { type Person, requestJson } from './people.ts'
 
 const SLOW = { timeout: 40_000, interval: 500 }
 const secrets = { DATA_KEY: 'd'.repeat(31).concat('1'), SESSION_SECRET: 's'.repeat(31).concat('2') }
-const hex = z.templateLiteral(['0x', z.string()])
 const report = z.object({ checks: z.array(z.object({ check: z.string(), detail: z.string() })) })
 const decisions = z.object({ decisions: z.array(z.looseObject({ verified: z.boolean() })) })
 
@@ -61,26 +60,7 @@ describe.skipIf(testServerUrl === undefined || !hasAnvil()).each([
     base = await startMainnet('base')
     await base.giveGas(server.address('sponsor'))
     scene = await openOnMainnet(base, env)
-    person = await scene.production.signIn('ada@example.com')
-    await enrollMfa(person)
-    await base.pay(hex.parse((await person.send('GET', '/api/wallets')).body.safeAddress), 50_000_000n)
-    const { body } = await person.send('POST', '/api/developer/keys', {
-      name: 'Payer',
-      scopes: ['wallets:transfer'],
-      policy: {
-        perTransaction: { max: '5' },
-        dailyBudget: { max: '50' },
-        categories: { allow: ['transfer'] },
-      },
-    })
-    apiKey = z.string().parse(body.key)
-    await vi.waitFor(
-      async () =>
-        expect((await person.send('GET', '/api/wallets')).body.balances).toContainEqual(
-          expect.objectContaining({ token: 'USDC', amount: '50' }),
-        ),
-      SLOW,
-    )
+    ;({ person, apiKey } = await openPayer(scene, base))
   }, 240_000)
   afterAll(async () => {
     await scene?.close()

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from 'jose'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
 import { testServerUrl } from '../engines.ts'
@@ -11,8 +11,8 @@ import { hasSoftHsm, makeToken, type TestToken } from '../providers/keys/token.t
 import { hasAnvil } from '../rails/selling/x402/world.ts'
 import { startGateway } from './gateway.ts'
 import { type Mainnet, startMainnet } from './mainnet.ts'
-import { type OnMainnet, openOnMainnet } from './on-mainnet.ts'
-import { enrollMfa, type Person, requestJson } from './people.ts'
+import { type OnMainnet, openOnMainnet, openPayer } from './on-mainnet.ts'
+import { type Person, requestJson } from './people.ts'
 import type { ProductionGateway } from './production-gateway.ts'
 
 const SLOW = { timeout: 40_000, interval: 500 }
@@ -32,7 +32,6 @@ describe.skipIf(!hasSoftHsm() || testServerUrl === undefined || !hasAnvil())('ke
   let env: Record<string, string>
   let apiKey: string
   let person: Person
-  let safe: `0x${string}`
 
   const origin = () => production.gateway().origin
   const doctor = async (more: Readonly<Record<string, string>> = {}) => {
@@ -96,29 +95,7 @@ describe.skipIf(!hasSoftHsm() || testServerUrl === undefined || !hasAnvil())('ke
         await base.giveGas(z.templateLiteral(['0x', z.string()]).parse(/0x\w{40}/.exec(detail)?.[0]))
     scene = await openOnMainnet(base, env)
     production = scene.production
-    person = await production.signIn('ada@example.com')
-    await enrollMfa(person)
-    safe = z
-      .templateLiteral(['0x', z.string()])
-      .parse((await person.send('GET', '/api/wallets')).body.safeAddress)
-    await base.pay(safe, 50_000_000n)
-    const { body } = await person.send('POST', '/api/developer/keys', {
-      name: 'Payer',
-      scopes: ['wallets:transfer'],
-      policy: {
-        perTransaction: { max: '5' },
-        dailyBudget: { max: '50' },
-        categories: { allow: ['transfer'] },
-      },
-    })
-    apiKey = z.string().parse(body.key)
-    await vi.waitFor(
-      async () =>
-        expect((await person.send('GET', '/api/wallets')).body.balances).toContainEqual(
-          expect.objectContaining({ token: 'USDC', amount: '50' }),
-        ),
-      SLOW,
-    )
+    ;({ person, apiKey } = await openPayer(scene, base))
   }, 240_000)
   afterAll(async () => {
     await scene?.close()

@@ -1,5 +1,6 @@
 /** Production on a local node with the id of Base: its gateway, vendors, and owners whose own passkeys sign. */
 import { randomUUID } from 'node:crypto'
+import { expect, vi } from 'vitest'
 import { z } from 'zod'
 import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import { ecbDocument, startFeed } from '../contracts/ecb-feed.ts'
@@ -121,4 +122,29 @@ export async function openOnMainnet(
 async function requireSuccess(answer: ReturnType<Person['send']>): Promise<void> {
   const { status, body } = await answer
   if (status !== 200) throw new Error(`a step of the scene failed: ${status} ${JSON.stringify(body)}`)
+}
+
+/** Somebody with a wallet of ours and 50 USDC in it, and a key that may pay 5 USD at a time from it. */
+export async function openPayer({ production }: Pick<OnMainnet, 'production'>, base: Mainnet) {
+  const person = await production.signIn('ada@example.com')
+  await enrollMfa(person)
+  const safe = hex.parse((await person.send('GET', '/api/wallets')).body.safeAddress)
+  await base.pay(safe, 50_000_000n)
+  const { body } = await person.send('POST', '/api/developer/keys', {
+    name: 'Payer',
+    scopes: ['wallets:transfer'],
+    policy: {
+      perTransaction: { max: '5' },
+      dailyBudget: { max: '50' },
+      categories: { allow: ['transfer'] },
+    },
+  })
+  await vi.waitFor(
+    async () =>
+      expect((await person.send('GET', '/api/wallets')).body.balances).toContainEqual(
+        expect.objectContaining({ token: 'USDC', amount: '50' }),
+      ),
+    { timeout: 40_000, interval: 500 },
+  )
+  return { person, apiKey: z.string().parse(body.key) }
 }

@@ -295,7 +295,7 @@ export const failureGuide: Readonly<Record<FailureCode, FailureGuideEntry>> = {
   recourse_impossible: {
     meaning: 'There is no money of this payment to get back. Nothing was opened.',
     remedy:
-      '"reason" is nothing_paid (it was never paid, and its money is available) or already_back (all of it has come back).',
+      '"reason" is nothing_paid (it was never paid, and its money is available), already_back (all of it has come back) or not_sent_yet (a swap that is not on the chain yet: read it again).',
     example: 'Nothing was paid: the money is available.',
     members: { reason: 'nothing_paid' },
   },

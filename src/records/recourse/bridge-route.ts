@@ -1,6 +1,6 @@
 /**
- * The way to what a swap sent to another chain: its burn can be minted at any later time, by anybody, so that it is waited for and never
- * given up in the books. The gateway itself asks for the attestation and mints (`settle-swaps`); here is told what is missing.
+ * The way to money that a swap has sent to another chain. Anybody can mint what was burned, at any later time, so the books never give it
+ * up. The job `settle-swaps` asks for the attestation and mints; this records what is still missing.
  */
 import type { Clock } from '../../core/base/clock.ts'
 import type { NewId } from '../../core/base/ids.ts'

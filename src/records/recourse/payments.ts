@@ -144,7 +144,8 @@ const finders: Readonly<Record<RecourseKind, FindPayment>> = {
   swap: async (database, { accountId, keyId }, id) => {
     const swap = await findSwap(database, { accountId, keyId, id })
     if (swap === undefined) return undefined
-    if (swap.state === 'failed' || swap.state === 'submitted') throw nothingPaid()
+    if (swap.state === 'failed') throw nothingPaid()
+    if (swap.state === 'submitted') throw notSentYet()
     return {
       objectKind: 'swap',
       keyId: swap.keyId,
@@ -176,6 +177,13 @@ function nothingPaid(): Failure {
   return new Failure('recourse_impossible', 'Nothing was paid: the money is available.', {
     reason: 'nothing_paid',
     hint: 'There is nothing to get back.',
+  })
+}
+
+function notSentYet(): Failure {
+  return new Failure('recourse_impossible', 'It is not on the chain yet, and its money is held.', {
+    reason: 'not_sent_yet',
+    hint: 'Read GET /api/swaps/orders/{id} until it has left or failed, which takes minutes at most.',
   })
 }
 
