@@ -105,7 +105,7 @@ async function startByKind(
         x402Hashes,
       })
     case 'simulated':
-      return (await import('./simulated/simulated.ts')).createSimulatedChain(parts)
+      return (await import('./simulated/simulated.ts')).createSimulatedChain({ ...parts, name })
   }
 }
 

@@ -5,6 +5,7 @@
 import { createSimulatedChain } from '../../src/chain/simulated/simulated.ts'
 import { fakeHash } from '../../src/chain/simulated/simulated-state.ts'
 import { silentLog } from '../../src/core/base/log.ts'
+import type { ChainName } from '../../src/core/money/chains.ts'
 import type { AuthorizedOperation, Chain, EvmSigner, Submission } from '../../src/providers/chain/port.ts'
 import type { GatewayGraph } from './load-gateway.ts'
 import type { Owner, Scheduler } from './scheduler.ts'
@@ -59,6 +60,13 @@ function lost(label: string): Error {
   return new Error(`the answer of ${label} was lost`, { cause })
 }
 
+interface Parts {
+  readonly name: ChainName
+  readonly scheduler: Scheduler
+  readonly random: Seeded
+  readonly world: Owner
+}
+
 export class Network {
   faults: ChainFaults = noFaults
   reorganizations = 0
@@ -67,6 +75,7 @@ export class Network {
   readonly #random: Seeded
   readonly #world: Owner
   readonly #mempool = new Map<string, { isHidden: boolean }>()
+  readonly #name: ChainName
   #inner: Chain
   /** Changes that became blocks, in order, to be made again when blocks are replaced. */
   #mined: (Change & { readonly at: number })[] = []
@@ -79,14 +88,15 @@ export class Network {
   /** Blocks from here on have other hashes than before. */
   #replaced: { readonly from: bigint; readonly salt: number }[] = []
 
-  private constructor(inner: Chain, parts: { scheduler: Scheduler; random: Seeded; world: Owner }) {
+  private constructor(inner: Chain, parts: Parts) {
     this.#inner = inner
+    this.#name = parts.name
     this.#scheduler = parts.scheduler
     this.#random = parts.random
     this.#world = parts.world
   }
 
-  static async open(parts: { scheduler: Scheduler; random: Seeded; world: Owner }): Promise<Network> {
+  static async open(parts: Parts): Promise<Network> {
     const placeholder = {} as Chain
     const network = new Network(placeholder, parts)
     network.#inner = await network.#createChain()
@@ -189,6 +199,7 @@ export class Network {
       callAs: (...input) =>
         call('callAs', async () => void (await this.mine({ kind: 'callAs', input })), true),
       transaction: read('transaction'),
+      findDelivery: read('findDelivery'),
       findTransfers: read('findTransfers'),
       blockNumber: read('blockNumber'),
       latestBlockAt: read('latestBlockAt'),
@@ -270,7 +281,8 @@ export class Network {
 
   #createChain(): Promise<Chain> {
     const clock = () => new Date(this.#at ?? this.#scheduler.now)
-    return createSimulatedChain({ clock, log: silentLog, identity: 'simulated' })
+    const identity = this.#name === 'base-sepolia' ? 'simulated' : `simulated ${this.#name}`
+    return createSimulatedChain({ clock, log: silentLog, identity, name: this.#name })
   }
 
   /** One change at a time, or it could not be made again in the same order. */

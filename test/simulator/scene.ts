@@ -4,7 +4,7 @@ import { signBankingWebhook } from '../../src/providers/banking/signature.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
 import type { KeyedOwner } from './actors/keyed-owners.ts'
 import type { Seeded } from './seeded.ts'
-import type { Answer, World } from './world.ts'
+import { type Answer, HOME, type World } from './world.ts'
 
 export type Bearer = Readonly<Record<'authorization', string>>
 
@@ -40,6 +40,7 @@ export interface SentTransfer {
   readonly id: string
   readonly to: string
   readonly cents: number
+  readonly chain: string
   /** Credentials that have used its key of idempotency. */
   readonly users: string[]
   answer: Answer | undefined
@@ -122,9 +123,9 @@ export class Scene {
   }
 
   /** A transfer to an address that nothing else is sent to. */
-  newTransfer(cents: number): SentTransfer {
+  newTransfer(cents: number, chain = HOME): SentTransfer {
     const id = this.nextName('transfer')
-    return { id, to: strangersAddress(id), cents, users: [], answer: undefined }
+    return { id, to: strangersAddress(id), cents, chain, users: [], answer: undefined }
   }
 
   pause(ms: number): Promise<void> {

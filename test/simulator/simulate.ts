@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Log } from '../../src/core/base/log.ts'
 import { kinds } from './actors/all.ts'
+import { mendBridge } from './actors/bridgers.ts'
 import { handOver, openKeyedOwner } from './actors/keyed-owners.ts'
 import { openAccount } from './actors/owners.ts'
 import { expireSwipes } from './actors/processor.ts'
@@ -80,7 +81,7 @@ export async function simulate(
     await scheduler.until(prepare(scene, seed))
     while (done < plan.length && scene.found.length === 0) {
       const end = Math.min(plan.length, done + ROUND)
-      if (run.hasFaults) world.network.faults = faults
+      if (run.hasFaults) world.faults = faults
       const lane = async () => {
         while (done < end) {
           const operation = plan[done]
@@ -98,7 +99,8 @@ export async function simulate(
         }
       }
       await scheduler.until(Promise.all(Array.from({ length: LANES }, lane)))
-      world.network.faults = noFaults
+      world.faults = noFaults
+      await scheduler.until(mendBridge(scene, seededBy(`bridge ${seed} ${done}`)))
       await scheduler.until(expireSwipes(scene, seededBy(`rest ${seed} ${done}`)))
       await rest(scene)
       for (const { sentence, check } of invariants)
@@ -119,7 +121,7 @@ export async function simulate(
     steps: scheduler.steps,
     hours: scheduler.hours,
     crashes: world.crashes,
-    reorganizations: world.network.reorganizations,
+    reorganizations: world.networks.reduce((sum, { reorganizations }) => sum + reorganizations, 0),
     trace: scheduler.trace,
     books,
     counts,
@@ -197,12 +199,14 @@ async function rest(scene: Scene): Promise<void> {
 }
 
 async function listOpen({ world }: Scene): Promise<readonly string[]> {
-  if (!world.database.isIdle || !world.network.isIdle) return ['a call']
+  if (!world.database.isIdle || world.networks.some(({ isIdle }) => !isIdle)) return ['a call']
   const { rows } = await sql<Record<string, bigint>>`select
-    (select count(*) from transfer where state in ('reserved', 'submitted', 'settlement_pending')) as transfers,
+    (select count(*) from transfer where state in ('funding', 'reserved', 'submitted', 'settlement_pending')) as transfers,
     (select count(*) from payment where state in ('taking', 'pending')) as payments,
     (select count(*) from purchase where state in ('reserved', 'signed')) as purchases,
     (select count(*) from channel where status <> 'closed') as channels,
+    (select count(*) from swap_order where state in ('submitted', 'bridging')) as swaps,
+    (select count(*) from funding where state = 'moving') as fundings,
     (select count(*) from purse_sweep where state = 'open') as sweeps,
     (select count(*) from reservation where status = 'reserved') as reservations,
     (select count(*) from card_early) as webhooks,

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { type Log, silentLog } from '../../src/core/base/log.ts'
 import type { PublicFetch } from '../../src/providers/public-fetch.ts'
 import { loadGateway } from './load-gateway.ts'
-import { Network, type Node } from './network.ts'
+import { type ChainFaults, Network, type Node } from './network.ts'
 import { portsOf } from './ports.ts'
 import { enterRealm } from './realm.ts'
 import { type Owner, Scheduler } from './scheduler.ts'
@@ -13,8 +13,12 @@ import { SharedDatabase } from './shared-database.ts'
 /** Pauses of jobs are longer: nine tenths of all steps would be their empty rounds. */
 const JOB_FACTOR = 10
 const RESTART_MS = 1_000
+const GATEWAYS_AT_MOST = 10
 /** A node that does not answer fails a few; more are a defect, or a build that is missing. */
 const MAX_FAILED_STARTS = 40
+
+export const HOME = 'base-sepolia'
+export const AWAY = 'arbitrum-sepolia'
 
 /** Where clients reach the gateways: all share this origin, as behind a balancer. */
 const ORIGIN = 'http://gateway.test'
@@ -25,8 +29,8 @@ export interface Gateway {
   readonly inflight: Set<() => void>
   /** Undefined until it listens. */
   fetch: ((request: Request) => Response | Promise<Response>) | undefined
-  /** Its private listener. */
-  fetchPrivate: ((request: Request) => Response | Promise<Response>) | undefined
+  /** Its private listeners, by port. */
+  readonly privately: Map<number, (request: Request) => Response | Promise<Response>>
   dataKey: Uint8Array | undefined
 }
 
@@ -63,7 +67,9 @@ export class World {
   answerStranger: (owner: Owner, ...request: Parameters<PublicFetch>) => ReturnType<PublicFetch> = () =>
     Promise.reject(new Error('no stranger listens'))
   database!: SharedDatabase
+  /** The chain where everybody begins, and the one that money goes to from there. */
   network!: Network
+  away!: Network
   readonly #options: WorldOptions
   readonly #bells = new Set<Bell>()
   /** Errors of starts since the last that succeeded. */
@@ -82,7 +88,8 @@ export class World {
     enterRealm({ scheduler, fetch: (input, init) => world.#fetchOwn(input, init) })
     const parts = { scheduler, random, world: driver }
     world.database = await SharedDatabase.open(options.functions, parts)
-    world.network = await Network.open(parts)
+    world.network = await Network.open({ ...parts, name: HOME })
+    world.away = await Network.open({ ...parts, name: AWAY })
     for (let index = 0; index < options.gateways; index += 1) world.start(index)
     return world
   }
@@ -94,6 +101,14 @@ export class World {
 
   pause(ms: number): Promise<void> {
     return this.scheduler.sleep(this.driver, ms, 'client')
+  }
+
+  get networks(): readonly [Network, Network] {
+    return [this.network, this.away]
+  }
+
+  set faults(faults: ChainFaults) {
+    for (const network of this.networks) network.faults = faults
   }
 
   get seed(): number {
@@ -122,7 +137,7 @@ export class World {
       owner,
       inflight: new Set(),
       fetch: undefined,
-      fetchPrivate: undefined,
+      privately: new Map(),
       dataKey: undefined,
     }
     this.gateways[index] = gateway
@@ -140,11 +155,15 @@ export class World {
 
   async #run(gateway: Gateway): Promise<void> {
     const { owner, index } = gateway
-    const { scheduler, network } = this
+    const { scheduler } = this
     const graph = await scheduler.track(loadGateway(this.#options.bundle))
     graph.usePorts(portsOf(scheduler, owner, rsaKey))
-    const node: Node = { owner, graph, hasReplaced: false }
-    network.nodes.add(node)
+    const view = (network: Network) => {
+      const node: Node = { owner, graph, hasReplaced: false }
+      network.nodes.add(node)
+      return network.view(node)
+    }
+    const [home, away] = [view(this.network), view(this.away)]
     const config = graph.readConfig(environment, graph.settingsErrors)
     const log = this.#watch(this.#options.log ?? silentLog)
     const runtime = await graph.createRuntime(config, {
@@ -154,7 +173,7 @@ export class World {
       log,
       outside: {
         openDatabase: async () => graph.databaseOnPool('postgres', this.database.poolOf(owner)),
-        startChains: async () => ({ started: [network.view(node)], late: [] }),
+        startChains: async () => ({ started: [home, away], late: [] }),
         openDoorbell: async (_config, { onRing }) => this.#hangBell({ owner, onRing }),
         fetchPublic: (request) => this.answerStranger(owner, request),
       },
@@ -165,8 +184,9 @@ export class World {
       isDraining: () => false,
       jobFactor: JOB_FACTOR,
       listen: async (app) => {
-        gateway.fetchPrivate = (request) => app.fetch(request)
-        return { port: 9_001 + index, close: async () => {} }
+        const port = 9_001 + index + GATEWAYS_AT_MOST * gateway.privately.size
+        gateway.privately.set(port, (request) => app.fetch(request))
+        return { port, close: async () => {} }
       },
     })
     this.#failedStarts.length = 0
@@ -193,7 +213,8 @@ export class World {
     gateway.fetch = undefined
     this.crashes += 1
     for (const bell of this.#bells) if (bell.owner === owner) this.#bells.delete(bell)
-    for (const node of this.network.nodes) if (node.owner === owner) this.network.nodes.delete(node)
+    for (const { nodes } of this.networks)
+      for (const node of nodes) if (node.owner === owner) nodes.delete(node)
     this.scheduler.drop(owner)
     await this.scheduler.track(this.database.drop(owner))
     for (const lose of inflight) lose()
@@ -262,13 +283,13 @@ export class World {
   async #fetchOwn(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     const url = new URL(input instanceof Request ? input.url : input)
     const owner = this.scheduler.current
-    const inner = this.gateways[Number(url.port) - 9_001]
-    if (inner?.fetchPrivate !== undefined) {
+    const port = Number(url.port)
+    const answer = this.gateways[(port - 9_001) % GATEWAYS_AT_MOST]?.privately.get(port)
+    if (answer !== undefined) {
       const request = input instanceof Request ? input : new Request(url, { ...init, signal: null })
-      const answer = inner.fetchPrivate
       return this.scheduler.port(owner, 'private', async () => answer(request))
     }
-    const gateway = this.gateways[Number(url.port) - 8_001]
+    const gateway = this.gateways[port - 8_001]
     if (gateway === undefined) throw new TypeError('fetch failed')
     const asked = await this.request(gateway, init.method ?? 'GET', `${url.pathname}${url.search}`, {
       ...(init.body === undefined || init.body === null ? {} : { body: String(init.body) }),
@@ -298,6 +319,7 @@ const limits = [
 ]
 const environment: Readonly<Record<string, string>> = {
   CHAIN: 'simulated',
+  CHAINS: `${HOME},${AWAY}`,
   DATA_DIR: 'memory',
   PUBLIC_ORIGIN: ORIGIN,
   LOG_LEVEL: 'silent',

@@ -69,7 +69,7 @@ export type SandboxTokens = { readonly USDC: SandboxToken } & Readonly<
 >
 
 /** Tokens that a development node of a test chain gets. */
-export function sandboxTokensOn(name: ChainName): SandboxTokens {
+export function sandboxTokensOn(name: ChainName): Readonly<Record<Stablecoin, SandboxToken>> {
   return { ...standIns, ...listIssuedTokens(name) }
 }
 
@@ -95,8 +95,6 @@ export function addressIn(tokens: TokenAddresses, token: Stablecoin): Address {
   if (address === undefined) throw new Error(`The chain has no ${token}.`)
   return address
 }
-
-export const sandboxTokenAddresses = mapAddresses(sandboxTokens)
 
 /**
  * Tokens with a price in the allowances of every wallet with an own signer. They are part of the wallet's setup, so

@@ -11,8 +11,6 @@ import {
   zeroAddress,
 } from 'viem'
 import { signedPaymentTypes } from '../../core/base/signed-payment-types.ts'
-import { chains } from '../../core/money/chains.ts'
-import type { Stablecoin } from '../../core/money/money.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import {
   type ChannelConfig,
@@ -24,10 +22,9 @@ import {
   hashChannel,
 } from '../../providers/payment-channels.ts'
 import { lowerCaseAddress } from '../rpc/networks.ts'
+import { requireAuthorizing, tokenDomain } from './simulated-network.ts'
 import {
   authorizationMark,
-  authorizingTokenAt,
-  buildDomain,
   type CallContext,
   prepareWrite,
   requireSigned,
@@ -58,7 +55,6 @@ type Call = ReturnType<typeof decodeFunctionData<typeof abi>>
 type ArgsOf<Name extends Call['functionName']> = Extract<Call, { functionName: Name }>['args']
 type Claims = ArgsOf<'claim'>[0]
 
-const chainId = chains['base-sepolia'].id
 const MIN_DELAY = 15 * 60
 const MAX_DELAY = 30 * 24 * 3600
 
@@ -89,7 +85,7 @@ export async function judgeChannelCall(context: CallContext, data: Hex): Promise
       return returns('receivers', [claimed, settled])
     }
     case 'getChannelId':
-      return returns('getChannelId', hashChannel(call.args[0], chainId))
+      return returns('getChannelId', hashChannel(call.args[0], state.network.chainId))
     case 'multicall':
       return judgeMany(context, call.args[0])
     case 'deposit':
@@ -113,13 +109,14 @@ async function judgeDeposit(
   { state, clock }: CallContext,
   [config, amount, collector, collectorData]: ArgsOf<'deposit'>,
 ): Promise<SimulatedCall> {
-  const symbol = authorizingTokenAt(config.token)
-  if (symbol === undefined || lowerCaseAddress(collector) !== lowerCaseAddress(depositCollectorAddress))
+  const { network } = state
+  const symbol = requireAuthorizing(network, config.token)
+  if (lowerCaseAddress(collector) !== lowerCaseAddress(depositCollectorAddress))
     throw new Error('execution reverted')
   if ([config.receiver, config.receiverAuthorizer].includes(zeroAddress)) throw new Error('InvalidChannel')
   if (config.withdrawDelay < MIN_DELAY || config.withdrawDelay > MAX_DELAY) throw new Error('InvalidChannel')
   if (amount === 0n) throw new Error('InvalidAmount')
-  const id = hashChannel(config, chainId)
+  const id = hashChannel(config, network.chainId)
   const [validAfter, validBefore, salt, signature] = decodeAbiParameters(
     [{ type: 'uint256' }, { type: 'uint256' }, { type: 'uint256' }, { type: 'bytes' }],
     collectorData,
@@ -128,7 +125,7 @@ async function judgeDeposit(
   const from = getAddress(config.payer)
   const mark = authorizationMark({ token: config.token, authorizer: from, nonce })
   const hash = hashTypedData({
-    domain: buildDomain(symbol),
+    domain: tokenDomain(network, symbol),
     types: signedPaymentTypes,
     primaryType: 'ReceiveWithAuthorization',
     message: { from, to: depositCollectorAddress, value: amount, validAfter, validBefore, nonce },
@@ -155,6 +152,7 @@ async function judgeClaim(
   claims: Claims,
   signature: Hex | undefined,
 ): Promise<SimulatedCall> {
+  const { chainId } = state.network
   const entries = claims.map(({ voucher: { channel, maxClaimableAmount }, totalClaimed }) => ({
     channelId: hashChannel(channel, chainId),
     maxClaimableAmount,
@@ -209,7 +207,7 @@ async function judgeClaim(
 }
 
 function judgeSettlement({ state }: CallContext, [receiver, token]: ArgsOf<'settle'>): SimulatedCall {
-  const symbol = requireToken(token)
+  const symbol = requireAuthorizing(state.network, token)
   return prepareWrite(
     () => undefined,
     () => {
@@ -229,7 +227,7 @@ function judgeWithdrawal(
   const { state, clock, caller } = context
   const [config] = call.args
   if (!isOneOf(caller, [config.payer, config.payerAuthorizer])) throw new Error('Unauthorized')
-  const id = hashChannel(config, chainId)
+  const id = hashChannel(config, state.network.chainId)
   const second = () => Math.floor(clock().getTime() / 1000)
   if (call.functionName === 'initiateWithdraw') {
     const [, amount] = call.args
@@ -259,6 +257,7 @@ async function judgeRefund(
   [config, amount, nonce, signature]: ArgsOf<'refund'> | ArgsOf<'refundWithSignature'>,
 ): Promise<SimulatedCall> {
   const { state, caller } = context
+  const { chainId } = state.network
   const id = hashChannel(config, chainId)
   if (nonce === undefined || signature === undefined) {
     if (!isOneOf(caller, [config.receiver, config.receiverAuthorizer])) throw new Error('Unauthorized')
@@ -286,7 +285,11 @@ function giveBack(
   const units = amount < free ? amount : free
   if (units === 0n) return
   channel.balance -= units
-  state.move(requireToken(config.token), { from: channelsAddress, to: config.payer, units })
+  state.move(requireAuthorizing(state.network, config.token), {
+    from: channelsAddress,
+    to: config.payer,
+    units,
+  })
 }
 
 /** Each call is checked before any is executed; one that depends on an earlier one is checked again when it is. */
@@ -301,12 +304,6 @@ async function judgeMany(context: CallContext, calls: readonly Hex[]): Promise<S
       for (const one of judged) one.commit()
     },
   }
-}
-
-function requireToken(address: Address): Stablecoin {
-  const symbol = authorizingTokenAt(address)
-  if (symbol === undefined) throw new Error('execution reverted')
-  return symbol
 }
 
 function isOneOf(address: Address, others: readonly Address[]): boolean {

@@ -8,8 +8,6 @@ import {
   zeroAddress,
 } from 'viem'
 import { signedPaymentTypes } from '../../core/base/signed-payment-types.ts'
-import { chains } from '../../core/money/chains.ts'
-import type { Stablecoin } from '../../core/money/money.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import {
   deriveEscrowNonce,
@@ -20,11 +18,10 @@ import {
   hashEscrowPayment,
 } from '../../providers/payment-escrow.ts'
 import { lowerCaseAddress } from '../rpc/networks.ts'
+import { requireAuthorizing, tokenDomain } from './simulated-network.ts'
 import { fakeAddress } from './simulated-state.ts'
 import {
   authorizationMark,
-  authorizingTokenAt,
-  buildDomain,
   type CallContext,
   prepareWrite,
   requireSigned,
@@ -46,8 +43,6 @@ const abi = parseAbi([
 
 type Call = ReturnType<typeof decodeFunctionData<typeof abi>>
 
-const chainId = chains['base-sepolia'].id
-
 export function isEscrowContract(address: Address): boolean {
   return [escrowAddress, escrowCollectorAddress].some((one) => isSame(one, address))
 }
@@ -63,7 +58,7 @@ export async function judgeEscrowCall(context: CallContext, data: Hex): Promise<
       return returns('paymentState', [isCollected, capturable, refundable])
     }
     case 'getHash':
-      return returns('getHash', hashEscrowPayment(call.args[0], chainId))
+      return returns('getHash', hashEscrowPayment(call.args[0], state.network.chainId))
     case 'getTokenStore':
       return returns('getTokenStore', findStore(call.args[0]))
     case 'authorize':
@@ -85,20 +80,21 @@ async function judgeCollection(
 ): Promise<SimulatedCall> {
   const { state, clock, caller } = context
   const [info, amount, collector, signature] = call.args
-  const symbol = requireToken(info.token)
+  const { network } = state
+  const symbol = requireAuthorizing(network, info.token)
   requireSender(caller, info.operator)
   if (amount === 0n || amount > info.maxAmount) throw new Error('InvalidAmount')
   if (info.preApprovalExpiry > info.authorizationExpiry || info.authorizationExpiry > info.refundExpiry)
     throw new Error('InvalidExpiries')
   if (info.minFeeBps > info.maxFeeBps || info.maxFeeBps > 10_000) throw new Error('InvalidFee')
   if (!isSame(collector, escrowCollectorAddress)) throw new Error('InvalidCollector')
-  const hash = hashEscrowPayment(info, chainId)
-  const nonce = deriveEscrowNonce(info, chainId)
+  const hash = hashEscrowPayment(info, network.chainId)
+  const nonce = deriveEscrowNonce(info, network.chainId)
   const from = getAddress(info.payer)
   const mark = authorizationMark({ token: info.token, authorizer: from, nonce })
   const validBefore = BigInt(info.preApprovalExpiry)
   const signed = hashTypedData({
-    domain: buildDomain(symbol),
+    domain: tokenDomain(network, symbol),
     types: signedPaymentTypes,
     primaryType: 'ReceiveWithAuthorization',
     message: { from, to: escrowCollectorAddress, value: info.maxAmount, validAfter: 0n, validBefore, nonce },
@@ -135,7 +131,7 @@ function judgeCapture(
   const { state, clock, caller } = context
   requireSender(caller, info.operator)
   const fee = findFee(info, amount, feeBps, feeReceiver)
-  const payment = state.escrow(hashEscrowPayment(info, chainId))
+  const payment = state.escrow(hashEscrowPayment(info, state.network.chainId))
   const check = () => {
     if (readSecond(clock) >= info.authorizationExpiry) throw new Error('AfterAuthorizationExpiry')
     if (amount === 0n) throw new Error('InvalidAmount')
@@ -154,8 +150,8 @@ function judgeReturn(
 ): SimulatedCall {
   const isReclaim = functionName === 'reclaim'
   requireSender(caller, isReclaim ? info.payer : info.operator)
-  const symbol = requireToken(info.token)
-  const payment = state.escrow(hashEscrowPayment(info, chainId))
+  const symbol = requireAuthorizing(state.network, info.token)
+  const payment = state.escrow(hashEscrowPayment(info, state.network.chainId))
   const check = () => {
     if (isReclaim && readSecond(clock) < info.authorizationExpiry)
       throw new Error('BeforeAuthorizationExpiry')
@@ -173,8 +169,8 @@ function judgeRefund(
   [info, amount]: Extract<Call, { functionName: 'refund' }>['args'],
 ): SimulatedCall {
   requireSender(caller, info.operator)
-  const symbol = requireToken(info.token)
-  const payment = state.escrow(hashEscrowPayment(info, chainId))
+  const symbol = requireAuthorizing(state.network, info.token)
+  const payment = state.escrow(hashEscrowPayment(info, state.network.chainId))
   const check = () => {
     if (readSecond(clock) >= info.refundExpiry) throw new Error('AfterRefundExpiry')
     if (amount === 0n) throw new Error('InvalidAmount')
@@ -208,7 +204,7 @@ function findFee(info: EscrowPayment, amount: bigint, feeBps: number, receiver: 
 }
 
 function distribute({ state }: CallContext, info: EscrowPayment, amount: bigint, fee: Fee): void {
-  const symbol = requireToken(info.token)
+  const symbol = requireAuthorizing(state.network, info.token)
   const from = findStore(info.operator)
   if (fee.units > 0n) state.move(symbol, { from, to: fee.receiver, units: fee.units })
   if (amount > fee.units) state.move(symbol, { from, to: info.receiver, units: amount - fee.units })
@@ -221,12 +217,6 @@ function findStore(operator: Address): Address {
 
 function requireSender(caller: Address, expected: Address): void {
   if (!isSame(caller, expected)) throw new Error('InvalidSender')
-}
-
-function requireToken(address: Address): Stablecoin {
-  const symbol = authorizingTokenAt(address)
-  if (symbol === undefined) throw new Error('execution reverted')
-  return symbol
 }
 
 function readSecond(clock: CallContext['clock']): number {

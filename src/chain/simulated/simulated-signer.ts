@@ -1,12 +1,13 @@
 /** Chain access for x402 facilitators on the simulated chain. */
 import { decodeFunctionData, parseAbi } from 'viem'
-import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
 import { type Address, type EvmSigner, type Hex, refusedCall } from '../../providers/chain/port.ts'
 import { isSignedByKey } from '../accounts/typed-data.ts'
 import { encodeCalldata } from '../evm-signer.ts'
-import { lowerCaseAddress, multicallAddress, sandboxTokens } from '../rpc/networks.ts'
+import { lowerCaseAddress, multicallAddress } from '../rpc/networks.ts'
+import { isBridgeContract, judgeBridgeCall } from './simulated-bridge.ts'
 import { isChannelContract, judgeChannelCall } from './simulated-channels.ts'
 import { isEscrowContract, judgeEscrowCall } from './simulated-escrow.ts'
+import { tokenAt } from './simulated-network.ts'
 import { isSwapContract, judgePoolCall } from './simulated-swaps.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 import { isUptoContract, judgeUptoCall } from './simulated-upto.ts'
@@ -49,14 +50,14 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
       return { status: 'success' }
     },
     async getCode({ address }) {
-      return findJudge(address) === undefined ? undefined : someCode
+      return findJudge(context, address) === undefined ? undefined : someCode
     },
   }
 }
 
 /** Checks a call of a contract. @throws the refusal of a call that would revert. */
 export async function judge(context: CallContext, to: Address, data: Hex): Promise<SimulatedCall> {
-  const judgeCall = findJudge(to)
+  const judgeCall = findJudge(context, to)
   if (judgeCall === undefined) throw new Error(`The simulated chain has no contract at ${to}.`)
   try {
     return await judgeCall(context, data)
@@ -66,11 +67,15 @@ export async function judge(context: CallContext, to: Address, data: Hex): Promi
 }
 
 /** Finds what answers for the contract at an address. */
-function findJudge(to: Address): ((context: CallContext, data: Hex) => Promise<SimulatedCall>) | undefined {
-  const token = tokenAt(to)
+function findJudge(
+  { state }: CallContext,
+  to: Address,
+): ((context: CallContext, data: Hex) => Promise<SimulatedCall>) | undefined {
+  const token = tokenAt(state.network, to)
   if (token !== undefined) return (context, data) => judgeTokenCall(context, token, data)
   if (isUptoContract(to)) return judgeUptoCall
   if (isSwapContract(to)) return judgePoolCall
+  if (isBridgeContract(to)) return judgeBridgeCall
   if (isEscrowContract(to)) return judgeEscrowCall
   return isChannelContract(to) ? judgeChannelCall : undefined
 }
@@ -93,9 +98,4 @@ async function readMany(context: CallContext, data: Hex): Promise<{ success: boo
       }
     }),
   )
-}
-
-function tokenAt(address: Address): Stablecoin | undefined {
-  const plain = lowerCaseAddress(address)
-  return stablecoins.find((symbol) => lowerCaseAddress(sandboxTokens[symbol].address) === plain)
 }

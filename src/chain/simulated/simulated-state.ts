@@ -2,14 +2,22 @@
 import { createHash } from 'node:crypto'
 import { randomToken } from '../../core/base/ids.ts'
 import type { Stablecoin } from '../../core/money/money.ts'
-import type { Address, CalledTransaction, Hex, TransferLog } from '../../providers/chain/port.ts'
+import type {
+  Address,
+  CalledTransaction,
+  DeliveredMessage,
+  Hex,
+  TransferLog,
+} from '../../providers/chain/port.ts'
 import { tokenRefusals } from '../relay/refusal.ts'
-import { lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
+import { lowerCaseAddress } from '../rpc/networks.ts'
+import type { SimulatedNetwork } from './simulated-network.ts'
 
 /**
  * The books. Every change is one synchronous step, so that no other change can come between a check and its effect.
  */
 export interface SimulatedState {
+  readonly network: SimulatedNetwork
   /** Different for each run. */
   readonly identity: string
   blockNumber(): bigint
@@ -26,6 +34,12 @@ export interface SimulatedState {
   /** Lists transactions by block, inclusive; each block has one. */
   transactionsBetween(fromBlock: bigint, toBlock: bigint): readonly CalledTransaction[]
   mint(token: Stablecoin, to: Address, units: bigint): void
+  /** Burns units that are there. */
+  burn(token: Stablecoin, from: Address, units: bigint): void
+  /** Sends a message of CCTP v2. */
+  send(message: Hex): void
+  /** Delivers a message of CCTP v2, and uses up its {@link messageMark}. @param mint mints what it brings. */
+  deliver(message: Omit<DeliveredMessage, 'after' | 'position'>, mint: () => void): void
   /** Returns the reason why a transfer cannot be made, or undefined. */
   findRefusal(token: Stablecoin, from: Address, units: bigint): string | undefined
   /** Moves units and uses up the mark. @throws Error when the balance is insufficient. */
@@ -75,7 +89,7 @@ export interface SimulatedEscrow {
 const ZERO: Address = '0x0000000000000000000000000000000000000000'
 
 /** @param identity random by default; with a given one, equal changes have equal hashes. */
-export function createSimulatedState(identity = randomToken(16)): SimulatedState {
+export function createSimulatedState(network: SimulatedNetwork, identity = randomToken(16)): SimulatedState {
   const balances = perToken(() => new Map<Address, bigint>())
   const allowances = perToken(() => new Map<string, bigint>())
   const permits = perToken(() => new Map<Address, bigint>())
@@ -86,6 +100,8 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
   const byHash = new Map<Hex, CalledTransaction>()
   const mined: CalledTransaction[] = []
   let moved: TransferLog[] = []
+  let sent: Hex[] = []
+  let delivered: DeliveredMessage[] = []
   let marks: string[] = []
 
   const readBalance = (token: Stablecoin, address: Address) =>
@@ -99,7 +115,7 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
   ) => {
     const position = moved.length
     const parties = { from: lowerCaseAddress(from), to: lowerCaseAddress(to) }
-    const address = lowerCaseAddress(sandboxTokens[token].address)
+    const address = lowerCaseAddress(network.tokens[token].address)
     moved.push({ token: address, ...parties, units, position, operationHash: null, authorization, isUpto })
   }
   const use = (mark: string) => {
@@ -110,6 +126,7 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
     readBalance(token, from) < units ? tokenRefusals.ERC20InsufficientBalance : undefined
 
   return {
+    network,
     identity,
     blockNumber: () => BigInt(mined.length),
     readBalance,
@@ -125,6 +142,17 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
     mint(token, to, units) {
       setBalance(token, to, readBalance(token, to) + units)
       log(token, { from: ZERO, to, units })
+    },
+    burn(token, from, units) {
+      setBalance(token, from, readBalance(token, from) - units)
+      log(token, { from, to: ZERO, units })
+    },
+    send: (message) => void sent.push(message),
+    deliver(message, mint) {
+      const after = moved.length - 1
+      mint()
+      delivered.push({ ...message, after, position: moved.length })
+      use(messageMark(message.nonce))
     },
     findRefusal,
     move(token, move) {
@@ -157,17 +185,24 @@ export function createSimulatedState(identity = randomToken(16)): SimulatedState
         succeeded: true,
         transfers: moved.map((each) => ({ ...each, operationHash: operationHash ?? null })),
         calldata,
-        sent: [],
-        delivered: [],
+        sent: sent.map((message) => ({ message, operationHash: operationHash ?? null })),
+        delivered,
       }
       mined.push(transaction)
       byHash.set(transaction.hash, transaction)
       for (const mark of marks) used.set(mark, transaction)
       moved = []
+      sent = []
+      delivered = []
       marks = []
       return transaction.hash
     },
   }
+}
+
+/** Builds the mark of a delivered message in the simulated books. */
+export function messageMark(nonce: Hex): string {
+  return `message|${nonce.toLowerCase()}`
 }
 
 /** Derives 32 bytes in the form of a hash from a text. */

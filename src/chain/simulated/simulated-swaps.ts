@@ -1,9 +1,10 @@
 /** The swap desk and the market of the simulated chain: what `SwapDesk.sol` and `SandboxPool.sol` would do, at a fixed price. */
-import { decodeFunctionData, getAddress } from 'viem'
-import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import { decodeFunctionData } from 'viem'
+import type { Stablecoin } from '../../core/money/money.ts'
 import type { Address, Hex, WalletCall } from '../../providers/chain/port.ts'
 import { poolAbi, sandboxPoolAddress } from '../../providers/sandbox-market.ts'
-import { canonicalContracts, lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
+import { canonicalContracts, lowerCaseAddress } from '../rpc/networks.ts'
+import { type SimulatedNetwork, tokenAt } from './simulated-network.ts'
 import type { SimulatedState } from './simulated-state.ts'
 import { type CallContext, read, type SimulatedCall } from './simulated-token.ts'
 
@@ -23,23 +24,26 @@ export function isSwapContract(address: Address): boolean {
 }
 
 /** Answers a read of the market. @throws Error for any other call. */
-export async function judgePoolCall(_context: CallContext, data: Hex): Promise<SimulatedCall> {
+export async function judgePoolCall({ state }: CallContext, data: Hex): Promise<SimulatedCall> {
   const { functionName, args } = decodeFunctionData({ abi: poolAbi, data })
   if (functionName !== 'quote') throw new Error('execution reverted')
-  const [sell, buy] = [requireToken(args[0]), requireToken(args[1])]
+  const [sell, buy] = [requireToken(state.network, args[0]), requireToken(state.network, args[1])]
   return read(quote(sell, buy, args[2]))
 }
 
-type SwapCall = Extract<WalletCall, { kind: 'swap' }>
+export type SwapCall = Extract<WalletCall, { kind: 'swap' }>
 
 /** Judges a swap. The only route here is the market's. @returns why it would revert, or what it buys. */
-export function judgeSwap({ token: sell, units, to: desk, route }: SwapCall): string | bigint {
-  if (route.burn !== undefined || !isSwapContract(route.target)) return 'the route’s own call fails'
+export function judgeSwap(
+  network: SimulatedNetwork,
+  { token: sell, units, to: desk, route }: SwapCall,
+): string | bigint {
+  if (!isSwapContract(route.target)) return 'the route’s own call fails'
   const { functionName, args } = decodeFunctionData({ abi: poolAbi, data: route.data })
   if (functionName !== 'swap') return 'the route’s own call fails'
   const isAgreed =
-    requireToken(args[0]) === sell &&
-    requireToken(args[1]) === route.buy &&
+    requireToken(network, args[0]) === sell &&
+    requireToken(network, args[1]) === route.buy &&
     args[2] === units &&
     lowerCaseAddress(args[4]) === lowerCaseAddress(desk)
   const bought = isAgreed ? quote(sell, route.buy, units) : 0n
@@ -70,10 +74,8 @@ function quote(sell: Stablecoin, buy: Stablecoin, units: bigint): bigint {
   return (units * prices[sell] * KEPT) / (prices[buy] * 10_000n)
 }
 
-function requireToken(address: Address): Stablecoin {
-  const found = stablecoins.find(
-    (symbol) => getAddress(sandboxTokens[symbol].address) === getAddress(address),
-  )
+function requireToken(network: SimulatedNetwork, address: Address): Stablecoin {
+  const found = tokenAt(network, address)
   if (found === undefined) throw new Error('execution reverted')
   return found
 }

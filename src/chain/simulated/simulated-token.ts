@@ -11,11 +11,11 @@ import {
 } from 'viem'
 import type { Clock } from '../../core/base/clock.ts'
 import { signedPaymentTypes as types } from '../../core/base/signed-payment-types.ts'
-import { chains } from '../../core/money/chains.ts'
-import { type Stablecoin, stablecoins } from '../../core/money/money.ts'
+import type { Stablecoin } from '../../core/money/money.ts'
 import type { Address, Hex, TokenAuthorization } from '../../providers/chain/port.ts'
 import { tokenRefusals } from '../relay/refusal.ts'
-import { lowerCaseAddress, sandboxTokens } from '../rpc/networks.ts'
+import { lowerCaseAddress } from '../rpc/networks.ts'
+import { type SimulatedNetwork, tokenDomain } from './simulated-network.ts'
 import type { SimulatedState } from './simulated-state.ts'
 
 const abi = parseAbi([
@@ -69,10 +69,10 @@ export async function judgeTokenCall(
   data: Hex,
 ): Promise<SimulatedCall> {
   const call = decode(data)
-  if (call === undefined || !(sandboxTokens[symbol].authorizations || isPlain(call.functionName)))
-    throw new Error('execution reverted')
   const { state } = context
-  const token = sandboxTokens[symbol]
+  const token = state.network.tokens[symbol]
+  if (call === undefined || !(token.authorizations || isPlain(call.functionName)))
+    throw new Error('execution reverted')
   switch (call.functionName) {
     case 'name':
       return read(token.name)
@@ -89,7 +89,7 @@ export async function judgeTokenCall(
     case 'nonces':
       return read(state.countPermits(symbol, ...call.args))
     case 'authorizationState':
-      return read(state.isUsed(markAuthorization(symbol, ...call.args)))
+      return read(state.isUsed(markAuthorization(state.network, symbol, ...call.args)))
     case 'transferFrom':
       return judgeTransferFrom(context, symbol, call.args)
     case 'transferWithAuthorization':
@@ -128,7 +128,7 @@ async function judgeAuthorization(
 ): Promise<SimulatedCall> {
   const message = { from, to, value, validAfter, validBefore, nonce }
   const primaryType = 'TransferWithAuthorization'
-  const mark = markAuthorization(symbol, from, nonce)
+  const mark = markAuthorization(state.network, symbol, from, nonce)
   const check = () => {
     const second = BigInt(Math.floor(clock().getTime() / 1000))
     if (second <= validAfter) throw new Error('FiatTokenV2: authorization is not yet valid')
@@ -137,7 +137,7 @@ async function judgeAuthorization(
     const refusal = state.findRefusal(symbol, from, value)
     if (refusal !== undefined) throw new Error(refusal)
   }
-  const hash = hashTypedData({ domain: buildDomain(symbol), types, primaryType, message })
+  const hash = hashTypedData({ domain: tokenDomain(state.network, symbol), types, primaryType, message })
   await requireSigned(from, hash, signature, tokenRefusals.ERC3009InvalidSignature)
   const authorization = { authorizer: lowerCaseAddress(from), nonce }
   return prepareWrite(check, () => state.move(symbol, { from, to, units: value, mark, authorization }))
@@ -148,12 +148,16 @@ async function judgeCancellation(
   symbol: Stablecoin,
   [authorizer, nonce, ...signature]: ArgsOf<'cancelAuthorization'>,
 ): Promise<SimulatedCall> {
-  const mark = markAuthorization(symbol, authorizer, nonce)
+  const mark = markAuthorization(state.network, symbol, authorizer, nonce)
   const check = () => {
     if (state.isUsed(mark)) throw new Error(tokenRefusals.ERC3009UsedAuthorization)
   }
   const typed = { primaryType: 'CancelAuthorization', message: { authorizer, nonce } } as const
-  const hash = hashTypedData({ domain: buildDomain(symbol), types: cancellationTypes, ...typed })
+  const hash = hashTypedData({
+    domain: tokenDomain(state.network, symbol),
+    types: cancellationTypes,
+    ...typed,
+  })
   await requireSigned(authorizer, hash, signature, tokenRefusals.ERC3009InvalidSignature)
   return prepareWrite(check, () => state.use(mark))
 }
@@ -170,7 +174,12 @@ async function judgePermit(
       throw new Error(tokenRefusals.ERC2612ExpiredSignature)
     if (state.countPermits(symbol, owner) !== nonce) throw new Error(tokenRefusals.ERC2612InvalidSigner)
   }
-  const hash = hashTypedData({ domain: buildDomain(symbol), types, primaryType: 'Permit', message })
+  const hash = hashTypedData({
+    domain: tokenDomain(state.network, symbol),
+    types,
+    primaryType: 'Permit',
+    message,
+  })
   await requireSigned(owner, hash, signature, tokenRefusals.ERC2612InvalidSigner)
   return prepareWrite(check, () => {
     state.countPermit(symbol, owner)
@@ -241,25 +250,16 @@ function isPlain(functionName: string): boolean {
   return ['name', 'symbol', 'decimals', 'balanceOf', 'allowance', 'transferFrom'].includes(functionName)
 }
 
-export function buildDomain(symbol: Stablecoin) {
-  const { name, version, address } = sandboxTokens[symbol]
-  return { name, version, chainId: chains['base-sepolia'].id, verifyingContract: address }
-}
-
-function markAuthorization(symbol: Stablecoin, authorizer: Address, nonce: Hex): string {
-  return authorizationMark({ token: sandboxTokens[symbol].address, authorizer, nonce })
+function markAuthorization(
+  { tokens }: SimulatedNetwork,
+  symbol: Stablecoin,
+  authorizer: Address,
+  nonce: Hex,
+): string {
+  return authorizationMark({ token: tokens[symbol].address, authorizer, nonce })
 }
 
 /** Builds the mark of an authorization in the simulated books. */
 export function authorizationMark({ token, authorizer, nonce }: TokenAuthorization): string {
   return `${lowerCaseAddress(token)}|${lowerCaseAddress(authorizer)}|${nonce}`
-}
-
-/** Finds the token with EIP-2612 and EIP-3009 at an address. */
-export function authorizingTokenAt(address: Address): Stablecoin | undefined {
-  const plain = lowerCaseAddress(address)
-  return stablecoins.find(
-    (symbol) =>
-      lowerCaseAddress(sandboxTokens[symbol].address) === plain && sandboxTokens[symbol].authorizations,
-  )
 }

@@ -1,18 +1,11 @@
 /** Permit2 and the `upto` proxy of the simulated chain: computes what `SandboxPermit2.sol` and `SandboxUptoProxy.sol` would do. */
 import { decodeFunctionData, getAddress, hashTypedData, parseAbi, toHex } from 'viem'
 import { uptoTypes } from '../../core/base/signed-payment-types.ts'
-import { chains } from '../../core/money/chains.ts'
 import type { Address, Hex } from '../../providers/chain/port.ts'
 import { splitNonce } from '../relay/permits.ts'
 import { lowerCaseAddress, permit2Address, uptoProxyAddress } from '../rpc/networks.ts'
-import {
-  authorizingTokenAt,
-  type CallContext,
-  prepareWrite,
-  read,
-  requireSigned,
-  type SimulatedCall,
-} from './simulated-token.ts'
+import { requireAuthorizing } from './simulated-network.ts'
+import { type CallContext, prepareWrite, read, requireSigned, type SimulatedCall } from './simulated-token.ts'
 
 const abi = parseAbi([
   'struct TokenPermissions { address token; uint256 amount; }',
@@ -45,8 +38,7 @@ export async function judgeUptoCall(context: CallContext, data: Hex): Promise<Si
     )
   }
   const [{ permitted, nonce, deadline }, amount, owner, witness, signature] = call.args
-  const symbol = authorizingTokenAt(permitted.token)
-  if (symbol === undefined) throw new Error('execution reverted')
+  const symbol = requireAuthorizing(state.network, permitted.token)
   const mark = permitMark(owner, toHex(nonce, { size: 32 }))
   const check = () => {
     const second = BigInt(Math.floor(clock().getTime() / 1000))
@@ -62,7 +54,7 @@ export async function judgeUptoCall(context: CallContext, data: Hex): Promise<Si
     if (refusal !== undefined) throw new Error(refusal)
   }
   const hash = hashTypedData({
-    domain: { name: 'Permit2', chainId: chains['base-sepolia'].id, verifyingContract: permit2Address },
+    domain: { name: 'Permit2', chainId: state.network.chainId, verifyingContract: permit2Address },
     types: uptoTypes,
     primaryType: 'PermitWitnessTransferFrom',
     message: { permitted, spender: uptoProxyAddress, nonce, deadline, witness },

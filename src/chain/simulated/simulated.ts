@@ -2,8 +2,7 @@
 import { getAddress } from 'viem'
 import type { Clock } from '../../core/base/clock.ts'
 import type { Log } from '../../core/base/log.ts'
-import { chains } from '../../core/money/chains.ts'
-import { stablecoins } from '../../core/money/money.ts'
+import { type ChainName, chains } from '../../core/money/chains.ts'
 import {
   type Address,
   type AuthorizationState,
@@ -26,12 +25,14 @@ import {
   allowanceModule,
   canonicalContracts,
   lowerCaseAddress,
+  mapAddresses,
   safe4337Module,
-  sandboxTokenAddresses,
 } from '../rpc/networks.ts'
 import { createSimulatedAllowances } from './simulated-allowances.ts'
+import { findBurnRefusal, makeBurn } from './simulated-bridge.ts'
+import { type SimulatedNetwork, simulatedNetwork, tokenAt } from './simulated-network.ts'
 import { createSimulatedSigner, judge } from './simulated-signer.ts'
-import { createSimulatedState, fakeAddress, fakeHash } from './simulated-state.ts'
+import { createSimulatedState, fakeAddress, fakeHash, messageMark } from './simulated-state.ts'
 import { judgeSwap, makeSwap, simulatedDesk } from './simulated-swaps.ts'
 import { authorizationMark } from './simulated-token.ts'
 import { permitMark } from './simulated-upto.ts'
@@ -41,17 +42,24 @@ export interface SimulatedChainOptions {
   readonly log: Log
   /** Random by default. */
   readonly identity?: string
+  /** A test chain. */
+  readonly name?: ChainName
 }
-
-const name = 'base-sepolia'
 
 /**
  * Creates a new, empty simulated chain. Its hashes and addresses are well formed and depend only on the ids. It
  * checks times, balances and allowances like the real one, but not owners' signatures, which the gateway has verified
  * before.
  */
-export async function createSimulatedChain({ clock, log, identity }: SimulatedChainOptions): Promise<Chain> {
-  const state = createSimulatedState(identity)
+export async function createSimulatedChain({
+  clock,
+  log,
+  identity,
+  name = 'base-sepolia',
+}: SimulatedChainOptions): Promise<Chain> {
+  const network = simulatedNetwork(name)
+  const tokens = mapAddresses(network.tokens)
+  const state = createSimulatedState(network, identity)
   const deployed = new Set<string>()
   const allowances = createSimulatedAllowances(clock)
   const signer = createSimulatedSigner({ state, clock, caller: getAddress(fakeAddress('sponsor')) })
@@ -85,12 +93,18 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
     const from = deriveWallet(buildSalt(wallet))
     const refusal = state.findRefusal(call.token, from, call.units)
     if (refusal !== undefined) return { status: 'refused', reason: refusal, cause: 'transfer' }
-    const bought = call.kind === 'swap' ? judgeSwap(call) : 0n
+    const isBurn = call.kind === 'swap' && call.route.burn !== undefined
+    const bought = isBurn
+      ? (findBurnRefusal(network, call) ?? 0n)
+      : call.kind === 'swap'
+        ? judgeSwap(network, call)
+        : 0n
     if (typeof bought === 'string') return { status: 'refused', reason: bought, cause: 'transfer' }
     const exceeded =
       authorization.kind === 'allowance' ? allowances.spend(wallet, authorization.agentId, call) : undefined
     if (exceeded !== undefined) return { status: 'refused', reason: exceeded, cause: 'authorization' }
-    if (call.kind === 'swap') makeSwap(state, { call, from, mark, bought })
+    if (isBurn) makeBurn(state, { call, from, mark })
+    else if (call.kind === 'swap') makeSwap(state, { call, from, mark, bought })
     else state.move(call.token, { from, to: call.to, units: call.units, mark })
     return undefined
   }
@@ -107,9 +121,7 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
   function readPermit({ token, owner, nonce }: TokenPermit): PermitState {
     const used = state.findTransaction(permitMark(owner, nonce))
     if (used !== undefined) return { status: 'used', transactionHashes: [used.hash] }
-    const symbol = stablecoins.find(
-      (one) => lowerCaseAddress(sandboxTokenAddresses[one] ?? '0x') === lowerCaseAddress(token),
-    )
+    const symbol = tokenAt(network, token)
     return {
       status: symbol !== undefined && state.countPermits(symbol, owner) >= 2n ? 'canceled' : 'unused',
     }
@@ -130,20 +142,19 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
   log.info({}, 'the chain is simulated: it does not outlive this process')
   return {
     name,
-    id: chains[name].id,
+    id: network.chainId,
     confirmations: chains[name].confirmations,
     rpcUrl: null,
     isGasFree: true,
     entryPoint: canonicalContracts.entryPoint,
-    tokens: sandboxTokenAddresses,
+    tokens,
     swapDesk: simulatedDesk,
     bridgeDesk: canonicalContracts.bridgeDesk,
-    // The only simulated chain has no other to bridge to.
-    findDelivery: async () => undefined,
+    findDelivery: async (nonce) => state.findTransaction(messageMark(nonce))?.hash,
     signer,
     walletAddress: async (wallet) => deriveWallet(buildSalt(wallet)),
     modules: async (wallet) => listModules(wallet),
-    buildOperation: signable,
+    buildOperation: (operation) => buildOperation(network, operation),
     readBalance: async (token, address) => state.readBalance(token, address),
     submit: async (operation) => submit(operation),
     hashOperation,
@@ -225,16 +236,19 @@ export async function createSimulatedChain({ clock, log, identity }: SimulatedCh
   }
 }
 
-function signable({ wallet, id, call, validUntil }: ChainOperation): SignableOperation {
+function buildOperation(
+  network: SimulatedNetwork,
+  { wallet, id, call, validUntil }: ChainOperation,
+): SignableOperation {
   const contracts = canonicalContracts
   const delegate = fakeAddress('delegate')
   const safe = deriveWallet(buildSalt(wallet))
   return buildSignable(
-    { ...contracts, chainId: chains[name].id },
+    { ...contracts, chainId: network.chainId },
     {
       safe,
       id,
-      call: toSafeCall({ contracts, tokens: sandboxTokenAddresses, delegate, safe }, call),
+      call: toSafeCall({ contracts, tokens: mapAddresses(network.tokens), delegate, safe }, call),
       validUntil,
       signer: wallet.owner.kind === 'passkey' ? 'passkey' : 'key',
     },

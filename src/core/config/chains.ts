@@ -119,9 +119,7 @@ export function chainErrors(given: Readonly<Record<string, string | undefined>>)
         )
       : [],
     given.CHAIN === 'simulated'
-      ? names
-          .filter((name) => name !== DEFAULT_CHAIN)
-          .map((name) => `CHAIN: the simulated chain is ${DEFAULT_CHAIN}, not ${name}`)
+      ? real.map((name) => `CHAIN: only test chains can be simulated, not ${name}`)
       : [],
   ].flat()
 }

@@ -313,10 +313,6 @@ describe('the configuration', () => {
       'CHAINS: mixes chains with real money (base) and test chains',
     ],
     [
-      { CHAINS: 'base-sepolia,arbitrum-sepolia', MODE: 'sandbox', CHAIN: 'simulated' },
-      'CHAIN: the simulated chain is base-sepolia, not arbitrum-sepolia',
-    ],
-    [
       { CHAINS: 'base', CHAIN_RPC_URL_BASE: 'https://a.example', CHAIN_RPC_URL: 'https://b.example' },
       'CHAIN_RPC_URL: is set beside CHAIN_RPC_URL_BASE',
     ],
@@ -325,8 +321,8 @@ describe('the configuration', () => {
       'CHAINS: base has real money, which the sandbox never moves',
     ],
     [
-      { CHAINS: 'arbitrum-sepolia', MODE: 'sandbox', CHAIN: 'simulated' },
-      'CHAIN: the simulated chain is base-sep',
+      { CHAINS: 'base', MODE: 'sandbox', CHAIN: 'simulated' },
+      'CHAIN: only test chains can be simulated, not base',
     ],
   ])('refuses the chain of %o', (chain, complaint) => {
     const { CHAIN_RPC_URL_BASE_SEPOLIA: _, ...rest } = production

@@ -2,6 +2,7 @@ import type { Kind } from '../kind.ts'
 import { agents } from './agents.ts'
 import { attackers } from './attackers.ts'
 import { bank } from './bank.ts'
+import { bridgers } from './bridgers.ts'
 import { channelPayers } from './channel-payers.ts'
 import { channelSellers } from './channel-sellers.ts'
 import { delegates } from './delegates.ts'
@@ -28,6 +29,7 @@ export const kinds: readonly Kind[] = [
   ...channelSellers,
   ...refundingSellers,
   ...swappers,
+  ...bridgers,
   ...bank,
   ...attackers,
   ...faults,

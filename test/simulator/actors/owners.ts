@@ -97,15 +97,24 @@ async function openKey(
 export async function sendTransfer(
   scene: Scene,
   random: Seeded,
-  { headers, cents, signature }: { headers: Record<string, string>; cents: number; signature?: string },
+  {
+    headers,
+    cents,
+    signature,
+    chain,
+  }: { headers: Record<string, string>; cents: number; signature?: string; chain?: string },
 ): Promise<boolean> {
-  const row = scene.newTransfer(cents)
+  const row = scene.newTransfer(cents, chain)
   scene.transfers.push(row)
   const { id, to } = row
   row.users.push(text(headers.authorization))
   const call = {
     headers: { ...headers, 'idempotency-key': id },
-    body: { destination: to, amount: formatCents(cents), token: 'USDC', ...(signature && { signature }) },
+    body: {
+      ...{ destination: to, amount: formatCents(cents), token: 'USDC' },
+      ...(signature && { signature }),
+      ...(chain && { chain, from: 'any' }),
+    },
   }
   const hasTwin = random.chance(0.2)
   const [answer, twin] = await Promise.all([

@@ -1,4 +1,5 @@
 import { booksBalance } from './books-balance.ts'
+import { bridgesBooked } from './bridges-booked.ts'
 import { budgetsKept } from './budgets-kept.ts'
 import { channelsBought } from './channels-bought.ts'
 import { channelsCharged } from './channels-charged.ts'
@@ -32,6 +33,7 @@ export const invariants: readonly Invariant[] = [
   pricesAccepted,
   refundsProved,
   swapsBooked,
+  bridgesBooked,
   depositsBooked,
   clearingsPaidOnce,
   decisionsSealed,

@@ -20,7 +20,7 @@ export const swapsBooked: Invariant = {
         (select coalesce(sum(case when left(p.destination, 5) = 'acct_' then p.units else -p.units end), 0)::bigint
           from posting p join ledger_transaction l on l.id = p.transaction_id
           where l.reference = s.id and p.asset = s.buy) as booked
-      from swap_order s order by s.id`.execute(kysely)
+      from swap_order s where s.to_chain is null order by s.id`.execute(kysely)
     const found: string[] = []
     for (const { id, state, min_received: least, received, transfer, booked } of rows) {
       const isMade = state === 'confirmed'

@@ -11,8 +11,9 @@ export const transfersOnce: Invariant = {
     )
     const booked = new Map(rows.map((row) => [row.destination, row]))
     const found: string[] = []
-    for (const { id, to, cents, answer } of transfers) {
-      const there = await world.network.chain.readBalance('USDC', to as Address)
+    for (const { id, to, cents, chain, answer } of transfers) {
+      const network = world.networks.find((one) => one.chain.name === chain)
+      const there = (await network?.chain.readBalance('USDC', to as Address)) ?? 0n
       const row = booked.get(to)
       if (there !== 0n && there !== BigInt(cents) * 10_000n)
         found.push(`${id}: ${there} arrived instead of ${cents} cents`)

@@ -1,4 +1,4 @@
-/** Defects of swaps: what was bought is never booked, or stays when the swap is undone. */
+/** Defects of swaps and bridges: what arrived is never booked, or stays when it is undone. */
 import type { Mutant } from './mutant.ts'
 
 export const swapMutants: readonly Mutant[] = [
@@ -25,5 +25,41 @@ export const swapMutants: readonly Mutant[] = [
       },
     ],
     kinds: ['swap', 'crash', 'clock jump', 'reorganization', 'network split'],
+  },
+  {
+    name: 'lost-mint-unnoticed',
+    attack: 'The block of a mint is replaced: the money is not on the chain, and is spent from the books.',
+    edits: [
+      {
+        file: 'src/server/jobs/verify-settled.ts',
+        text: 'await verifyMint(parts, swap)',
+        by: 'void verifyMint',
+      },
+    ],
+    kinds: ['bridge', 'transfer by the owner', 'reorganization of the other chain'],
+  },
+  {
+    name: 'attester-believed',
+    attack: 'An attester that lies sends the money elsewhere, and the burn is spent for nothing.',
+    edits: [
+      {
+        file: 'src/rails/swaps/settle-bridge.ts',
+        text: 'isSameBurn(message, own.message)',
+        by: 'true',
+      },
+    ],
+    kinds: ['bridge', 'trouble of the bridge'],
+  },
+  {
+    name: 'burn-never-taken-back',
+    attack: 'The block of a burn is replaced for good: the money is back, and stays on its way, too.',
+    edits: [
+      {
+        file: 'src/rails/swaps/reverse-swap.ts',
+        text: 'return reverseBurn({ database, chain }, swap, at)',
+        by: 'return void reverseBurn',
+      },
+    ],
+    kinds: ['bridge', 'clock jump', 'network split', 'reorganization'],
   },
 ]
