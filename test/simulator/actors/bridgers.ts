@@ -68,6 +68,8 @@ async function bridge(scene: Scene, random: Seeded): Promise<boolean> {
     scene.found.push(`${name}: two swaps for one idempotency key: ${answer.text} and ${twin.text}`)
   if (answer?.status === 200 && key.isStopped)
     scene.found.push(`A stopped key spends nothing. – ${key.id} made ${text(answer.body.swapId)}`)
+  // Jobs take it further meanwhile.
+  if (answer?.body.status === 'bridging') await scene.pause(6_000 + random.below(12_000))
   return answer?.status === 200
 }
 
@@ -139,6 +141,7 @@ export const bridgers: readonly Kind[] = [
     run: async (scene, random) => {
       const mode = random.oneOf(['normal', ...bridgeModes])
       const answer = await scene.call(random, 'POST', '/sandbox/bridge', { body: { mode }, tries: 3 })
+      await scene.pause(random.below(15_000))
       return answer?.status === 200
     },
   },
