@@ -5,6 +5,7 @@ import { Chip, type ChipKind } from '../components/marks.tsx'
 import { Quote, Untrusted } from '../components/quote.tsx'
 import { useNow } from '../components/use-now.ts'
 import { describeCall, writeCallSentence } from '../words/calls.ts'
+import { describeMove } from '../words/funding.ts'
 import { formatDecimal } from '../words/money.ts'
 import { plainText, shortText } from '../words/plain-text.ts'
 import { capital } from '../words/policy.ts'
@@ -77,11 +78,27 @@ export function ApprovalPanel({
       {contact.isChanged === true && (
         <p class="small wrap">This contact has another address by now. Nobody would be paid.</p>
       )}
+      <MovesFirst funding={readRecord(shown.funding)} />
       <BrokenRules members={shown} />
       {reason !== null && <Quote by="The agent’s own words">{plainText(reason)}</Quote>}
       <Ending status={status} shown={shown} path={`/approvals/${encodeURIComponent(id)}`} />
     </View>
   )
+}
+
+/** What moves from another chain before the payment, as it was planned. */
+function MovesFirst({ funding }: { readonly funding: Members }) {
+  const [step] = Array.isArray(funding.steps) ? funding.steps.map(readRecord) : []
+  if (step === undefined) return null
+  const [from, to, sent, fee] = [
+    readText(step, 'from'),
+    readText(step, 'to'),
+    readText(step, 'sent'),
+    readText(funding, 'fee'),
+  ]
+  if (from === null || to === null || sent === null || fee === null) return null
+  const etaSec = Number(funding.etaSec)
+  return <p class="small wrap num">{plainText(describeMove({ from, to, sent, fee, etaSec }))}</p>
 }
 
 function Asked({

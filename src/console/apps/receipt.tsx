@@ -87,11 +87,14 @@ const mono = (value: string | null) =>
 const address = (value: string | null) => (value === null ? null : <FullAddress address={value} />)
 
 function Sent({ answer }: { readonly answer: Members }) {
-  const isDone = readText(answer, 'status') === 'confirmed'
+  const status = readText(answer, 'status')
+  const isDone = status === 'confirmed'
+  const openWords =
+    status === 'funding' ? 'Its money is on its way from another chain' : 'Sent, not yet confirmed'
   const [chain, contact] = [readText(answer, 'chain'), readText(answer, 'contact')]
   return (
     <Paid
-      words={isDone ? 'Sent' : 'Sent, not yet confirmed'}
+      words={isDone ? 'Sent' : openWords}
       isDone={isDone}
       amount={readText(answer, 'amount')}
       asset={readText(answer, 'token')}

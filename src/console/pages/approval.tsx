@@ -30,6 +30,7 @@ import {
 } from '../data/money.ts'
 import { loadedValue, useResource } from '../data/resource.ts'
 import { type CallFacts, describeCall, listMembers, phraseCall, writeCallSentence } from '../words/calls.ts'
+import { describeMove } from '../words/funding.ts'
 import { addDecimals, compareDecimals, formatDecimal, formatUsd, subtractDecimals } from '../words/money.ts'
 import { nameChain } from '../words/names.ts'
 import { plainText } from '../words/plain-text.ts'
@@ -134,6 +135,7 @@ function Asking({
           </div>
           <Says name={name} facts={facts} usd={decision?.usd ?? null} />
           <Payee approval={approval} facts={facts} chain={decision?.chain ?? null} />
+          <MovesFirst approval={approval} />
           {violations.length > 0 && (
             <div class="banner banner--bad">
               <Icon name="warning" />
@@ -302,6 +304,19 @@ function Payee({
         {chain !== null && <p class="small faint">{nameChain(chain)}</p>}
       </div>
     </div>
+  )
+}
+
+/** What moves from another chain before the payment, and what that costs. */
+function MovesFirst({ approval: { funding } }: { readonly approval: Approval }) {
+  const [step] = funding?.steps ?? []
+  if (funding === undefined || step === undefined) return null
+  return (
+    <Banner icon="branch">
+      <p id="moves-first" class="num">
+        {describeMove({ ...step, ...funding })}
+      </p>
+    </Banner>
   )
 }
 
@@ -487,6 +502,17 @@ function isPurchase({ operation }: Approval): boolean {
   return operation === 'cards.authorize'
 }
 
+/** Answers of calls that had not ended when they were answered. */
+const openWords: ReadonlyMap<string, string> = new Map([
+  ['settlement_pending', 'it is sent and not yet confirmed'],
+  [
+    'funding',
+    'its money comes from another chain, and it is paid as soon as that is there. Activity shows when',
+  ],
+  ['submitted', 'it is sent and not yet confirmed'],
+  ['bridging', 'it has left one chain, and arrives on the other by itself. Activity shows when'],
+])
+
 /** The outcome in words. A call that is still running has neither answer nor problem. */
 function describeEnding(approval: Approval, facts: CallFacts, name: string, now: Date): Ending {
   const { status, answer, problem, decidedAt } = approval
@@ -507,12 +533,10 @@ function describeEnding(approval: Approval, facts: CallFacts, name: string, now:
       isGood: true,
     }
   if (status === 'approved') {
-    const isPending = answer?.status === 'settlement_pending'
+    const open = openWords.get(String(answer?.status))
     return {
-      title: isPending ? 'Approved, and on its way' : `Approved and completed`,
-      words: isPending
-        ? `${capital(phraseCall(facts, formatDecimal))}: it is sent and not yet confirmed.`
-        : `${capital(phraseCall(facts, formatDecimal))}: it is done.`,
+      title: open === undefined ? 'Approved and completed' : 'Approved, and on its way',
+      words: `${capital(phraseCall(facts, formatDecimal))}: ${open ?? 'it is done'}.`,
       icon: 'check',
       isGood: true,
     }
