@@ -124,7 +124,8 @@ function toSlug(name: string): string {
 function toParameters(parameter: Record<string, unknown>, document: JsonSchema): Parameter[] {
   const { name, in: where, required, description, schema, example } = parameter
   if (where !== 'path' && where !== 'query') return []
-  const shape = toRecord(schema)
+  // An example may come from the description.
+  const shape: JsonSchema = { ...toRecord(schema), ...(description === undefined ? {} : { description }) }
   const isRequired = required === true
   const sample = example ?? (isRequired ? buildExample(shape, toText(name), document) : '')
   return [
