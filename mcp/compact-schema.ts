@@ -90,7 +90,14 @@ function compact(schema: Schema, hasNull: boolean): Record<string, unknown> {
 }
 
 function member(schema: unknown, hasNull: boolean): unknown {
-  return isSchema(schema) ? compact(schema, hasNull) : schema
+  return isSchema(schema) ? withoutToldBounds(compact(schema, hasNull)) : schema
+}
+
+/** Bounds that the description says in words are not said twice. */
+function withoutToldBounds(schema: Record<string, unknown>): Record<string, unknown> {
+  const { minimum, maximum, ...rest } = schema
+  const isTold = typeof rest.description === 'string' && rest.description.includes(`${minimum} to ${maximum}`)
+  return isTold ? rest : schema
 }
 
 /**

@@ -2,7 +2,7 @@
 """Recomputes a bundle of Bursar's books: python3 verify.py BUNDLE [--jwks FILE] [--rpc CHAIN=URL --token CHAIN:ASSET=ADDRESS].
 
 Needs Python 3.9 and the package "PyNaCl". It shares no code with the gateway; README.md has the format."""
-import argparse, base64, datetime, hashlib, json, multiprocessing, os, sys, urllib.request
+import argparse, binascii, datetime, functools, hashlib, json, multiprocessing, os, sys, urllib.request
 from collections import defaultdict
 from decimal import Decimal
 from nacl.exceptions import BadSignatureError
@@ -11,7 +11,7 @@ from nacl.signing import VerifyKey
 FILES = ["decisions", "spends", "usage", "policies", "postings", "balances"]
 BUDGETS = {"dailyBudget": "day", "weeklyBudget": "week", "monthlyBudget": "month", "totalBudget": "life"}
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-faults, keys = [], {}  # keys: kid -> public key
+faults, keys, heads = [], {}, {}  # keys: kid -> public key; heads: text of a header -> what it says
 
 
 def fault(where, what):
@@ -19,7 +19,7 @@ def fault(where, what):
 
 
 def unpack(text):
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    return binascii.a2b_base64(text.replace("-", "+").replace("_", "/") + "==")
 
 
 def sha256(text):
@@ -30,7 +30,7 @@ def open_jws(jws, kind):
     """The payload of a compact JWS (RFC 7515) with Ed25519 (RFC 8037), or None."""
     try:
         head, body, signature = jws.split(".")
-        header = json.loads(unpack(head))
+        header = heads[head] if head in heads else heads.setdefault(head, json.loads(unpack(head)))
         if header["alg"] != "EdDSA" or header["typ"] != kind:
             return None
         keys[header["kid"]].verify(f"{head}.{body}".encode(), unpack(signature))
@@ -58,65 +58,71 @@ def check_files(directory, named):
     for name, said in named.items():
         digest, count = hashlib.sha256(), 0
         with open(os.path.join(directory, os.path.basename(name)), "rb") as file:
-            for line in file:
-                digest.update(line)
-                count += 1
+            for part in iter(lambda: file.read(1 << 20), b""):
+                count += part.count(b"\n")
+                digest.update(part)
         if (digest.hexdigest(), count) != (said["sha256"], said["lines"]):
             fault(name, f"is not the file that was signed: {count} lines for {said['lines']}")
 
 
 def check_receipts(batch):
-    """Whether each receipt is signed and says what its decision says. Runs in worker processes."""
-    wrong = []
+    """Reads decisions, and whether each receipt is signed and says the same. Runs in worker processes."""
+    wrong, read = [], []
     for sequence, content, receipt in batch:
         payload = open_jws(receipt, "bursar-decision+jwt")
         said, decision = json.loads(payload) if payload else {}, json.loads(content)
-        if isinstance(decision["facts"], dict):
-            decision["facts"].pop("found", None)
+        facts = decision["facts"] if isinstance(decision["facts"], dict) else {}
+        facts.pop("found", None)
+        usd, named = facts.get("usdMicros"), [decision[name] for name in ("at", "accountId", "keyId", "verdict", "policyHash")]
+        read.append((decision["decisionId"], (*named, None if usd is None else int(usd), decision["violations"] == [], facts.get("category"))))
         said.pop("iss", None)  # the gateway that sealed it, of maybe several
         if said != {**decision, "contentHash": sha256(content)}:
             wrong.append(sequence)
-    return wrong
+    return wrong, read
 
 
 def read_decisions(directory, manifest, pool):
-    """Checks the chain. Returns the decisions of the period by id, and what the workers are to say of the receipts."""
-    chain, decisions, batches, batch = manifest["chain"], {}, [], []
+    """Checks the chain, and has the workers read the decisions and their receipts meanwhile."""
+    chain, batches, batch = manifest["chain"], [], []
     sequence, previous = (chain["first"] - 1, chain["previous"]) if chain else (0, "")
     for number, row in rows(directory, "decisions"):
-        sequence += 1
-        if row["sequence"] != sequence:
-            fault(f"decisions {number}", f"is sequence {row['sequence']} where {sequence} is due")
-            sequence = row["sequence"]
+        if row["sequence"] != sequence + 1:
+            fault(f"decisions {number}", f"is sequence {row['sequence']} where {sequence + 1} is due")
+        sequence = row["sequence"]
         if sha256(previous + row["content"]) != row["hash"]:
             fault(f"decisions {number}", "does not have the hash of its content and of the decision before it")
         previous = row["hash"]
         batch.append((sequence, row["content"], row["receipt"]))
         if len(batch) == 2000:
             batches, batch = [*batches, pool.apply_async(check_receipts, (batch,))], []
-        d = json.loads(row["content"])
-        if manifest["from"] <= d["at"] < manifest["to"]:
-            facts = d["facts"] if isinstance(d["facts"], dict) else {}
-            usd = facts.get("usdMicros")
-            decisions[d["decisionId"]] = (d["at"], d["accountId"], d["keyId"], d["verdict"], d["policyHash"],
-                                          None if usd is None else int(usd), d["violations"] == [], facts.get("category"))
     batches.append(pool.apply_async(check_receipts, (batch,)))
     if chain and (sequence, previous) != (chain["last"], chain["head"]):
         fault("decisions", "do not end at the head that was signed")
-    return decisions, batches
+    return batches
 
 
-def read_spends(directory, decisions):
+def read_spends(directory):
     """What became of each allowed decision, by its id."""
     spends = {}
     for number, s in rows(directory, "spends"):
-        where, d = f"spends {number}", decisions.get(s["decision"])
-        for name in ("counted", "units", "taken"):
-            s[name] = int(s[name])
+        s.update(line=number, counted=int(s["counted"]), units=int(s["units"]), taken=int(s["taken"]))
         if s["decision"] in spends:
-            fault(where, "is there twice")
-        elif d is None or d[3] != "allow":
-            fault(where, f"{s['decision']} was not allowed in this period")
+            fault(f"spends {number}", "is there twice")
+        spends[s["decision"]] = s
+    return spends
+
+
+def check_spends(manifest, batches, spends):
+    """Each spend is of an allowed decision. Returns the decisions of the period by id, as the workers read them."""
+    decisions = {}
+    for wrong, read in (batch.get() for batch in batches):
+        decisions.update((id, d) for id, d in read if manifest["from"] <= d[0] < manifest["to"])
+        for sequence in wrong:
+            fault(f"decision {sequence}", "has no receipt by these keys that says what it says")
+    for id, s in spends.items():
+        where, d = f"spends {s['line']}", decisions.get(id)
+        if d is None or d[3] != "allow":
+            fault(where, f"{id} was not allowed in this period")
         elif d[1] != s["account"] or d[2] != (s["keys"][-1] if s["keys"] else None):
             fault(where, "names another account or key than its decision")
         elif s["day"] != d[0][:10]:
@@ -125,10 +131,9 @@ def read_spends(directory, decisions):
             fault(where, "counts or takes more than was decided")
         if s["status"] not in ("reserved", "settled", "released"):
             fault(where, f"has the status {s['status']}")
-        spends[s["decision"]] = s
     for missing in (id for id, d in decisions.items() if d[3] == "allow" and id not in spends):
         fault("spends", f"{missing} was allowed, and what became of it is missing")
-    return spends
+    return decisions
 
 
 def read_postings(directory, manifest, spends):
@@ -146,8 +151,7 @@ def read_postings(directory, manifest, spends):
         moved[p["source"], p["asset"]] -= units
         moved[p["destination"], p["asset"]] += units
         spend = spends.get(p["reference"])
-        if p["kind"] == "release":
-            released.add(p["reference"])
+        released.update([p["reference"]] if p["kind"] == "release" else [])
         if spend and p["asset"] == spend["asset"] and p["destination"] in (spend["held"], p["kind"] == "hold" and p["destination"]):
             holds[p["reference"], p["destination"] == spend["held"]] += units
         if spend and p["source"] == spend["held"] and p["kind"] in ("settle", "take", "release"):
@@ -189,6 +193,7 @@ def check_holds(decisions, spends, left, holds, manifest):
             fault(f"spend {id}", "paid other money than was taken")
 
 
+@functools.cache
 def starts_of(day):
     """First days of the spans that a day lies in."""
     date = datetime.date.fromisoformat(day)
@@ -208,8 +213,7 @@ def check_budgets(directory, manifest, decisions, spends, released):
             counted[key, s["day"]][1] += s["status"] != "released"
     first, last, used = manifest["from"][:10], manifest["to"][:10], defaultdict(lambda: [0, 0])
     for number, u in rows(directory, "usage"):
-        said = [int(u["counted"]), u["count"]]
-        added = counted.pop((u["key"], u["day"]), [0, 0])
+        said, added = [int(u["counted"]), u["count"]], counted.pop((u["key"], u["day"]), [0, 0])
         if u["day"] < first:
             for span, start in starts_of(u["day"]).items():
                 used[u["key"], span, start][0] += said[0]
@@ -221,8 +225,7 @@ def check_budgets(directory, manifest, decisions, spends, released):
         if added != [0, 0]:
             fault("usage", f"{key} has spends on {day} and no counter")
     for id in sorted(spends, key=lambda one: (decisions[one][0], one) if one in decisions else ("", one)):
-        s, d = spends[id], decisions.get(id)
-        spans = starts_of(s["day"])
+        s, d, spans = spends[id], decisions.get(id), starts_of(spends[id]["day"])
         if d and d[2] and d[6]:
             policy = policies.get(d[4])
             if policy is None:
@@ -252,8 +255,7 @@ def check_evidence(spends, left, nodes, tokens):
         paid = sum(units for place, units in left[id].items() if place == f"external:{s['chain']}")
         if paid == 0:
             continue
-        token = tokens.get(f"{s['chain']}:{s['asset']}", "").lower()
-        call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionReceipt", "params": [s["transaction"]]}
+        token, call = tokens.get(f"{s['chain']}:{s['asset']}", "").lower(), {"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionReceipt", "params": [s["transaction"]]}
         request = urllib.request.Request(nodes[s["chain"]], json.dumps(call).encode(), {"content-type": "application/json"})
         receipt = json.load(urllib.request.urlopen(request, timeout=30)).get("result") or {"logs": []}
         free = {(s["chain"], log["transactionHash"], log["logIndex"]) for log in receipt["logs"]
@@ -280,13 +282,11 @@ def main():
         sys.exit("manifest: is not signed by these keys")
     check_files(options.bundle, manifest["files"])
     with multiprocessing.Pool(initializer=load_keys, initargs=(jwks,)) as pool:
-        decisions, batches = read_decisions(options.bundle, manifest, pool)
-        spends = read_spends(options.bundle, decisions)
+        batches, spends = read_decisions(options.bundle, manifest, pool), read_spends(options.bundle)
         left, released, holds = read_postings(options.bundle, manifest, spends)
+        decisions = check_spends(manifest, batches, spends)
         check_holds(decisions, spends, left, holds, manifest)
         check_budgets(options.bundle, manifest, decisions, spends, released)
-        for wrong in (sequence for batch in batches for sequence in batch.get()):
-            fault(f"decision {wrong}", "has no receipt by these keys that says what it says")
     confirmed = check_evidence(spends, left, *(dict(pair.split("=", 1) for pair in pairs) for pairs in (options.rpc, options.token)))
     if faults:
         sys.exit("\n".join([*faults[:50], f"{len(faults)} faults"]))

@@ -1,8 +1,8 @@
 /**
- * The OpenAPI document of a running gateway in the hands of others: Redocly's recommended rules, and the obvious set-up
+ * The OpenAPI document of a running gateway in the hands of others: Redocly's recommended rules, Spectral's with OWASP's, and the obvious set-up
  * of two generators of clients, whose programs are type-checked and then read a wallet; the published client likewise. `npm run generators`; npm
  * downloads the generators, which need another TypeScript than ours, for this run only.
- * @see https://redocly.com/docs/cli/rules/recommended @see https://openapi-ts.dev @see https://heyapi.dev
+ * @see https://redocly.com/docs/cli/rules/recommended @see https://docs.stoplight.io/docs/spectral @see https://github.com/stoplightio/spectral-owasp-ruleset @see https://openapi-ts.dev @see https://heyapi.dev
  */
 import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -15,6 +15,8 @@ import { startGateway } from '../journeys/gateway.ts'
 
 const PACKAGES = [
   '@redocly/openapi-core@2.64.0',
+  '@stoplight/spectral-cli@6.16.3',
+  '@stoplight/spectral-owasp-ruleset@2.0.1',
   'openapi-typescript@7.13.0',
   'openapi-fetch@0.17.0',
   '@hey-api/openapi-ts@0.95.0',
@@ -49,6 +51,9 @@ async function main(): Promise<number> {
 
     const { stdout: problems } = await run('node', ['lint.mjs', 'openapi.json'])
     say(problems === '' ? 'Redocly: no problem.' : `Redocly:\n${problems}`)
+    const rules = ['spectral', 'lint', 'openapi.json', '--ruleset', 'spectral.yaml']
+    await run('npx', [...rules, '--fail-severity', 'hint', '--fail-on-unmatched-globs', '--quiet'])
+    say('Spectral: no problem.')
 
     await run('npx', ['openapi-typescript', 'openapi.json', '-o', 'api.ts'])
     await run('npx', ['openapi-ts', '-i', 'openapi.json', '-o', 'client'])
@@ -74,6 +79,7 @@ const outcome = z.looseObject({
 /** Writes a project such as a reader of the generators' guides would start. */
 function prepare(document: string): void {
   cpSync('test/generators/programs', folder, { recursive: true })
+  cpSync('test/generators/spectral.yaml', join(folder, 'spectral.yaml'))
   writeFileSync(join(folder, 'openapi.json'), document)
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', private: true }))
   const compilerOptions = {

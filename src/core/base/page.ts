@@ -2,18 +2,19 @@
 import { z } from 'zod'
 
 const ID = /^[a-z]+_[0-9a-z]{26}$/
+const RANGE = 'must be from 1 to 100'
 
 /** Request members of lists. */
 export const pageMembers = {
   limit: z
     .union([
-      z.int(),
+      z.int().min(1, RANGE).max(100, RANGE),
       z
         .string()
         .regex(/^\d{1,9}$/, 'must be a whole number')
         .transform(Number),
     ])
-    .refine((limit) => limit >= 1 && limit <= 100, 'must be from 1 to 100')
+    .refine((limit) => limit >= 1 && limit <= 100, RANGE)
     .optional()
     .describe('1 to 100, default 50.'),
   cursor: z

@@ -84,3 +84,5 @@ for name in ("spends", "usage", "postings"):
 manifest.update(files=files, jwks={"keys": [jwk]})
 with open(os.path.join(out, "manifest.jws"), "w", encoding="utf-8") as file:
     file.write(sign(canonical(manifest), "bursar-books+jws"))
+with open(f"{os.path.normpath(out)}.jwks.json", "w", encoding="utf-8") as file:
+    json.dump({"keys": [jwk]}, file)

@@ -13,13 +13,13 @@ import { type AnvilProcess, findAnvil, spawnAnvil } from '../../../src/chain/nod
 import { chainFacts } from '../../../src/core/money/chains.ts'
 import { bursar } from '../../commands/bursar.ts'
 import { createTestDatabase, testServerUrl } from '../../engines.ts'
-import { type Gateway, startGateway } from '../../journeys/gateway.ts'
-import { newGuest, requestJson } from '../../journeys/people.ts'
+import { startGateway } from '../../journeys/gateway.ts'
+import { requestJson } from '../../journeys/people.ts'
+import { spendInEveryWay } from './spend-in-every-way.ts'
 import { canVerify, verifyBundle } from './verify-bundle.ts'
 
 const run = promisify(execFile)
 const month = new Date().toISOString().slice(0, 7)
-const PAYEE = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F'
 /** A thousand edits and a hundred omissions take a minute. */
 const EDITS = process.env.BUNDLE_EDITS ?? '150'
 const OMISSIONS = process.env.BUNDLE_OMISSIONS ?? '30'
@@ -52,7 +52,7 @@ function recompute(serverUrl: string | undefined): void {
     env = database === undefined ? { DATA_DIR: join(directory, 'data') } : { DATABASE_URL: database.url }
     const gateway = await startGateway({ ...env, CHAIN_RPC_URL: node.url })
     try {
-      await spend(gateway)
+      await spendInEveryWay(gateway)
       const { body } = await requestJson(gateway.origin, 'GET', '/.well-known/jwks.json')
       writeFileSync(jwks, JSON.stringify(body))
       // The newest decisions are sealed within seconds.
@@ -137,37 +137,4 @@ function recompute(serverUrl: string | undefined): void {
       ),
     ).toEqual([])
   }, 600_000)
-}
-
-/** Spends of a person and of two keys under budgets: allowed, refused by each limit, in several rails, with too little money. */
-async function spend({ origin }: Gateway): Promise<void> {
-  const owner = await newGuest(origin)
-  const makeKey = async (policy: object) => {
-    const { body } = await owner.send('POST', '/api/developer/keys', {
-      name: 'Buyer',
-      scopes: ['wallets:transfer', 'purchases:pay', 'wallets:read'],
-      policy: { categories: { allow: ['transfer', 'x402'] }, ...policy },
-    })
-    return `Bearer ${String(z.looseObject({ key: z.string() }, { error: JSON.stringify(body) }).parse(body).key)}`
-  }
-  const [ample, tight] = [
-    await makeKey({ perTransaction: { max: '4' }, dailyBudget: { max: '9', maxCount: 6 } }),
-    await makeKey({ perTransaction: { max: '3' }, dailyBudget: { max: '5' }, weeklyBudget: { max: '6' } }),
-  ]
-  const ask = async (authorization: string, path: string, body: object) =>
-    (
-      await requestJson(origin, 'POST', path, {
-        body,
-        headers: { authorization, 'idempotency-key': crypto.randomUUID() },
-      })
-    ).status
-  const pay = (authorization: string, amount: string) =>
-    ask(authorization, '/api/wallets/transfer', { destination: PAYEE, amount })
-  expect([await pay(ample, '1.25'), await pay(ample, '5'), await pay(ample, '2')]).toEqual([200, 403, 200])
-  const url = `${origin}/sandbox/sellers/weather`
-  expect(await ask(ample, '/api/purchases', { url, maxAmount: '0.10' })).toBe(200)
-  expect([await pay(tight, '3'), await pay(tight, '3'), await pay(tight, '1')]).toEqual([200, 403, 200])
-  for (const amount of ['7', '999999'])
-    await owner.send('POST', '/api/wallets/transfer', { destination: PAYEE, amount, signature: 'sandbox' })
-  await owner.send('POST', '/api/investing/order', { symbol: 'VTI', side: 'buy', notional: '20' })
 }

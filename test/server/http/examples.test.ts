@@ -24,7 +24,9 @@ const operations = z.record(
     z.string(),
     z.looseObject({
       operationId: z.string(),
-      parameters: z.array(z.looseObject({ name: z.string(), in: z.string(), required: z.boolean() })),
+      parameters: z
+        .array(z.looseObject({ name: z.string(), in: z.string(), required: z.boolean().default(false) }))
+        .default([]),
       requestBody: z.looseObject({ content: json }).optional(),
       responses: z.record(z.string(), z.looseObject({ content: z.looseObject({}).optional() })),
     }),

@@ -46,7 +46,7 @@ const change = z
     scopes: grantMembers.scopes.optional(),
     policy: spendPolicy.nullable().optional().describe('Complete new spend policy; null removes it.'),
     expectedVersion: z
-      .int()
+      .int32()
       .min(0)
       .optional()
       .describe(

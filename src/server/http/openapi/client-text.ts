@@ -8,14 +8,15 @@ import type { JsonSchema } from '../../../kernel/catalogue.ts'
 interface Parameter {
   readonly name: string
   readonly in: string
-  readonly required: boolean
+  readonly required?: boolean
+  readonly description?: unknown
   readonly schema: JsonSchema
 }
 
 interface Operation {
   readonly operationId: string
   readonly summary: string
-  readonly parameters: readonly (Parameter | { readonly $ref: string })[]
+  readonly parameters?: readonly (Parameter | { readonly $ref: string })[]
   readonly requestBody?: {
     readonly content: { readonly 'application/json': { readonly schema: JsonSchema } }
   }
@@ -110,15 +111,15 @@ function writeInput(operation: Operation, api: DescribedApi, indent: string): st
   const parameters = resolveParameters(operation, api).filter((one) => one.in !== 'header')
   const body = operation.requestBody?.content['application/json'].schema
   const own = parameters.map(
-    ({ name, required, schema }) =>
-      `${doc(schema.description, `${indent}  `)}${indent}  ${member(name)}${required ? '' : '?'}: ${typeOf(schema, `${indent}  `)}`,
+    ({ name, required = false, description, schema }) =>
+      `${doc(description, `${indent}  `)}${indent}  ${member(name)}${required ? '' : '?'}: ${typeOf(schema, `${indent}  `)}`,
   )
   const object = own.length === 0 ? [] : [`{\n${own.join('\n')}\n${indent}}`]
   const parts = [...object, ...(body === undefined ? [] : [typeOf(body, indent)])]
   return parts.length === 0 ? 'Record<never, never>' : parts.join(' & ')
 }
 
-function resolveParameters({ parameters }: Operation, api: DescribedApi): Parameter[] {
+function resolveParameters({ parameters = [] }: Operation, api: DescribedApi): Parameter[] {
   return parameters.map((one) => {
     if (!('$ref' in one)) return one
     const found = api.components.parameters[one.$ref.replace('#/components/parameters/', '')]

@@ -142,7 +142,7 @@ const anywhere: readonly FailureCode[] = [
   'provider_unavailable',
 ]
 
-/** Leaves out what a generator does not need: bounds of every integer, and patterns that a format already says. */
+/** Leaves out what a generator does not need: bounds of every integer of an answer, and patterns that a format already says. */
 function concise(at: unknown, side: 'input' | 'output'): unknown {
   if (Array.isArray(at)) return at.map((one) => concise(one, side))
   if (!isRecord(at)) return at
@@ -154,7 +154,7 @@ function concise(at: unknown, side: 'input' | 'output'): unknown {
     }
   const members = Object.entries(rest).filter(
     ([keyword, value]) =>
-      !(typeof value === 'number' && Math.abs(value) >= Number.MAX_SAFE_INTEGER) &&
+      !(side === 'output' && typeof value === 'number' && Math.abs(value) >= Number.MAX_SAFE_INTEGER) &&
       !(keyword === 'pattern' && 'format' in rest) &&
       // A map: its keys are described in words.
       !(keyword === 'required' && propertyNames !== undefined) &&

@@ -41,9 +41,10 @@ export function openApiDocument(
       title: 'Bursar',
       version: VERSION,
       description: guide(settings),
+      contact: { name: 'Operator of this gateway', url: `${settings.origin}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: settings.origin }],
+    servers: [{ url: settings.origin, 'x-internal': false }],
     tags: listTags(Object.keys(paths)),
     security: Object.keys(securitySchemes(settings)).map((name) => ({ [name]: [] })),
     paths,
@@ -87,8 +88,8 @@ function describeOperation(
     .map(([name, schema]) => ({
       name,
       in: inPath.includes(name) ? 'path' : 'query',
-      required: required.includes(name),
-      schema,
+      ...(required.includes(name) ? { required: true } : {}),
+      ...describeParameter(schema, components),
       ...exampleIn(tool.example, name),
     }))
   const hasBody = mutatingMethods.has(method) && Object.keys(members).some((name) => !inPath.includes(name))
@@ -222,6 +223,20 @@ function describeHeaders(tool: Tool, components: Components) {
   return names.length === 0 ? {} : { headers: components.referToHeaders(names) }
 }
 
+/** A parameter's description stands beside its schema, where viewers show it; that of a named schema is repeated there. */
+function describeParameter(
+  schema: unknown,
+  components: Components,
+): { description?: unknown; schema: unknown } {
+  if (!isSchema(schema)) return { schema }
+  const { description = components.resolve(schema).description, ...rest } = schema
+  return { ...(description === undefined ? {} : { description }), schema: rest }
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Picks the parameter's value from the input example. */
 function exampleIn(example: unknown, name: string): { example?: unknown } {
   if (typeof example !== 'object' || example === null) return {}
@@ -258,11 +273,13 @@ function readRequired(schema: JsonSchema): readonly unknown[] {
 const idempotencyKey = {
   name: 'Idempotency-Key',
   in: 'header',
-  required: false,
   description:
     'A repeated request with the same key and body returns the stored response, with `Idempotency-Replayed: true`. Kept for 24 hours.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
 }
+
+/** All headers of a request together have at most so many. */
+const MAX_HEADER_BYTES = 16_384
 
 /** A payment of either generation; the challenge says what to sign. */
 const paymentHeaders = [
@@ -271,9 +288,8 @@ const paymentHeaders = [
 ].map(([name = '', description]) => ({
   name,
   in: 'header',
-  required: false,
   description,
-  schema: { type: 'string' },
+  schema: { type: 'string', maxLength: MAX_HEADER_BYTES },
 }))
 
 /**
@@ -304,11 +320,13 @@ function securitySchemes({ origin }: Pick<Settings, 'origin'>) {
     },
     oauth: {
       type: 'oauth2',
-      description: 'Grants of MCP clients: accepted at `/mcp` only. The consent page shows the scopes.',
+      description:
+        'Grants of MCP clients: accepted at `/mcp` only. The consent page shows the scopes. Access tokens are JWTs of ten minutes (RFC9068, RFC8725).',
       flows: {
         authorizationCode: {
           authorizationUrl: `${origin}/oauth/authorize`,
           tokenUrl: `${origin}/oauth/token`,
+          refreshUrl: `${origin}/oauth/token`,
           scopes: {},
         },
       },

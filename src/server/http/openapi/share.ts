@@ -52,9 +52,11 @@ export function shareRepeated(
     const name = names.get(JSON.stringify(value))
     return name === undefined ? value : { $ref: `#/components/${kind}/${name}` }
   }
-  const shareParts = (operation: DescribedOperation) => ({
+  const shareParts = ({ parameters: own, ...operation }: DescribedOperation) => ({
     ...operation,
-    parameters: operation.parameters.map((one) => reference(parameters.names, 'parameters', one)),
+    ...(own.length === 0
+      ? {}
+      : { parameters: own.map((one) => reference(parameters.names, 'parameters', one)) }),
     responses: mapValues(operation.responses, (one) => reference(responses.names, 'responses', one)),
   })
   return {

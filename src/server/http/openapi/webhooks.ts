@@ -66,6 +66,7 @@ export function webhookPaths(
       operationId: name,
       tags: [findTag(path)],
       summary,
+      description: 'For the provider alone: signed by it, and stored once, however often it is delivered.',
       security: [{ [security]: [] }],
       parameters: [],
       requestBody: {

@@ -57,7 +57,7 @@ export function mppChallenge(
     methodDetails: { chainId, credentialTypes: ['authorization'], decimals: 6 },
   }
   const challenge: Challenge = {
-    realm: new URL(resource).host,
+    realm: new URL(resource).hostname,
     method: 'evm',
     intent: 'charge',
     request: encodeJson(request),

@@ -17,7 +17,8 @@ const reference = z.strictObject({ $ref: z.string() })
 const parameter = z.object({
   name: z.string(),
   in: z.enum(['query', 'path', 'header']),
-  required: z.boolean(),
+  required: z.literal(true).optional(),
+  description: z.string().min(1),
   schema,
 })
 const operation = z.object({
@@ -26,7 +27,7 @@ const operation = z.object({
   summary: z.string().min(1),
   description: z.string().min(10).optional(),
   security: z.array(z.record(z.string(), z.array(z.string()))),
-  parameters: z.array(z.unknown()),
+  parameters: z.array(z.unknown()).min(1).optional(),
   requestBody: z.object({ required: z.literal(true), content }).optional(),
   responses: z.record(
     z.string().regex(/^([2-5]\d\d|default)$/),
@@ -176,7 +177,7 @@ describe('the OpenAPI document', () => {
     const { written, parsed } = describeTools()
     const own = Object.values(parsed.paths)
       .flatMap((methods) => Object.values(methods))
-      .flatMap(({ parameters, responses }) => [...parameters, ...Object.values(responses)])
+      .flatMap(({ parameters = [], responses }) => [...parameters, ...Object.values(responses)])
     const inline = own.filter((one) => !reference.safeParse(one).success).map((one) => JSON.stringify(one))
     const failures = inline.filter((one) => one.includes('/Problem"') || one.includes('"in":'))
     expect(failures.filter((one, at) => failures.indexOf(one) !== at)).toEqual([])

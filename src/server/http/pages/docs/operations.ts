@@ -122,9 +122,10 @@ function toSlug(name: string): string {
 }
 
 function toParameters(parameter: Record<string, unknown>, document: JsonSchema): Parameter[] {
-  const { name, in: where, required, schema, example } = parameter
+  const { name, in: where, required, description, schema, example } = parameter
   if (where !== 'path' && where !== 'query') return []
-  const shape = toRecord(schema)
+  // An example may come from the description.
+  const shape: JsonSchema = { ...toRecord(schema), ...(description === undefined ? {} : { description }) }
   const isRequired = required === true
   const sample = example ?? (isRequired ? buildExample(shape, toText(name), document) : '')
   return [
@@ -134,7 +135,7 @@ function toParameters(parameter: Record<string, unknown>, document: JsonSchema):
       depth: 0,
       type: typeOf(shape, document),
       isRequired,
-      description: toText(shape.description),
+      description: toText(description),
       example: typeof sample === 'string' ? sample : JSON.stringify(sample),
     },
   ]
