@@ -54,6 +54,7 @@ export const guideGroups = [
       ['configuration', 'Configuration'],
       ['contracts', 'Chains and contracts'],
       ['operations', 'Operations'],
+      ['from-nothing', 'From nothing to production'],
     ],
   ],
 ] as const
