@@ -171,7 +171,7 @@ runuser -u postgres -- psql -qAt <<'END'
 select rolname, rolsuper, rolcreatedb, rolcreaterole, rolreplication from pg_roles where rolname !~ '^pg_' order by rolname;
 create role stranger login password 'stranger';
 END
-PGPASSWORD=stranger psql -qh 127.0.0.1 -U stranger bursar -c 'select 1' 2>&1 | grep -q 'permission denied for database' && echo refused
+(PGPASSWORD=stranger psql -qh 127.0.0.1 -U stranger bursar -c 'select 1' 2>&1 || true) | sed -n 's/.*permission denied for database.*/refused/p'
 find /etc/bursar /root/offline -perm /o=r
 ps -eo user:20,args | sed -n 's/^\\(\\w*\\) .*bursar serve$/\\1/p'
 # A pager waits five seconds for more of the same.
