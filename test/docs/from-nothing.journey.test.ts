@@ -14,7 +14,7 @@ import { startSmtp } from '../smtp.ts'
 import { openCleanRoot, readCommands, whyNoRoot } from './clean-root.ts'
 
 const PAGE = 'docs/from-nothing.md'
-const LONGEST_MS = 400_000
+const LONGEST_MS = 540_000
 const OWNER = 'ada@example.com'
 const NAME = 'money.test'
 

@@ -55,6 +55,7 @@ export const guideGroups = [
       ['contracts', 'Chains and contracts'],
       ['operations', 'Operations'],
       ['from-nothing', 'From nothing to production'],
+      ['capacity', 'Capacity'],
     ],
   ],
 ] as const
