@@ -19,7 +19,7 @@ import { freePort } from '../free-port.ts'
 const programs = findPrograms()
 
 /** The server refuses to run as root; a system user of its own runs it then. */
-const isRoot = process.getuid?.() === 0
+export const isRoot = process.getuid?.() === 0
 
 export const canReplicate = programs !== undefined && (!isRoot || existsSync('/usr/sbin/runuser'))
 
@@ -99,7 +99,7 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   }
 }
 
-async function query(url: string, text: string): Promise<void> {
+export async function query(url: string, text: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
   await client.connect()
   try {
@@ -109,7 +109,7 @@ async function query(url: string, text: string): Promise<void> {
   }
 }
 
-async function untilConnected(url: string): Promise<void> {
+export async function untilConnected(url: string): Promise<void> {
   for (let attempt = 0; ; attempt += 1)
     try {
       return await query(url, 'select 1')
@@ -119,17 +119,18 @@ async function untilConnected(url: string): Promise<void> {
     }
 }
 
-function command(program: string, ...rest: string[]): [string, string[]] {
+/** A program of the server, run by the user that may. */
+export function command(program: string, ...rest: string[]): [string, string[]] {
   const path = join(programs ?? '', program)
   return isRoot ? ['/usr/sbin/runuser', ['-u', 'postgres', '--', path, ...rest]] : [path, rest]
 }
 
-function run(program: string, ...rest: string[]): void {
+export function run(program: string, ...rest: string[]): void {
   const [path, parameters] = command(program, ...rest)
   execFileSync(path, parameters, { stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' })
 }
 
-function idsOfPostgres(): [number, number] {
+export function idsOfPostgres(): [number, number] {
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
   return [id('-u'), id('-g')]
 }

@@ -54,6 +54,8 @@ export const guideGroups = [
       ['configuration', 'Configuration'],
       ['contracts', 'Chains and contracts'],
       ['operations', 'Operations'],
+      ['from-nothing', 'From nothing to production'],
+      ['capacity', 'Capacity'],
     ],
   ],
 ] as const
