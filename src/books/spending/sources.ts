@@ -27,7 +27,7 @@ export interface Source<Name extends Asset = Asset> {
 }
 
 /**
- * Converts assets to sources in order. Assets without a rate are skipped.
+ * Converts assets to sources in order: a stablecoin on each chain, in their order. Assets without a rate are skipped.
  * @param spreadBps basis points less than the table for an asset of another currency.
  */
 export function listSources<Name extends Asset>(
@@ -35,19 +35,19 @@ export function listSources<Name extends Asset>(
   {
     table,
     currency,
-    chain,
+    chains,
     spreadBps,
-  }: { table: RateTable; currency: Asset; chain: string; spreadBps: number },
+  }: { table: RateTable; currency: Asset; chains: readonly string[]; spreadBps: number },
 ): readonly Source<Name>[] {
   const target = findCurrency(table, currency)
-  return assets.flatMap((asset) => {
+  return assets.flatMap((asset): readonly Source<Name>[] => {
     const source = findCurrency(table, asset)
     if (source === undefined || target === undefined) return []
     const lessBps = toNational(asset) === toNational(currency) ? 0 : spreadBps
     const rate = crossRateDown(source, target, lessBps) * 10n ** BigInt(6 - assetDecimals[asset])
     if (rate === 0n) return []
-    const at = isStablecoin(asset) ? { place: chain, chain } : { place: BANK, chain: null }
-    return [{ ...at, asset, rate }]
+    if (!isStablecoin(asset)) return [{ place: BANK, chain: null, asset, rate }]
+    return chains.map((chain) => ({ place: chain, chain, asset, rate }))
   })
 }
 

@@ -3,7 +3,7 @@ import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import type { Failure } from '../../../src/core/failures/failure.ts'
-import { readCoverage } from '../../../src/rails/wallets/reconcile/read-coverage.ts'
+import { readCoverages } from '../../../src/rails/wallets/reconcile/read-coverage.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -24,7 +24,7 @@ import {
 onBothEngines('a card on a wallet that its owner controls', (database) => {
   const partsWith = (accountId: string, chainView: Parameters<typeof buildCoverage>[2]) =>
     cardDependencies(database(), {
-      readCoverage: () => buildCoverage(database(), accountId, chainView),
+      readCoverages: async () => [await buildCoverage(database(), accountId, chainView)],
       pull: pulling(database(), chainView.left),
     })
 
@@ -47,11 +47,13 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     expect(await decide(parts, buildPurchase(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
     expect(await decide(parts, buildPurchase(card, '5'))).toMatchObject({ reason: 'approved' })
     // The chain was read after the settlement and the pulls, and includes them: 50 are left, and as many promised.
-    const later = async () => ({
-      ...(await buildCoverage(database(), owner, { left: '50' })),
-      since: new Date(noon.getTime() + 1_000),
-    })
-    const lateParts = cardDependencies(database(), { readCoverage: later })
+    const later = async () => [
+      {
+        ...(await buildCoverage(database(), owner, { left: '50' })),
+        since: new Date(noon.getTime() + 1_000),
+      },
+    ]
+    const lateParts = cardDependencies(database(), { readCoverages: later })
     expect(await decide(lateParts, buildPurchase(card, '0.01'))).toMatchObject({
       reason: 'insufficient_funds',
     })
@@ -85,17 +87,17 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
   it('has no chain coverage when the chain fails, is slow, or shares the agents’ allowance with cards', async () => {
     const owner = await newOwner(database(), { USDC: '100' }, 'passkey')
     const chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
-    const parts = { database: database(), chain, clock: () => noon, log: silentLog }
-    expect(await readCoverage(parts, owner)).toMatchObject({ leftMicros: 1_000_000_000n })
-    expect(await readCoverage(parts, await newOwner(database(), {}))).toBeNull()
+    const parts = { database: database(), clock: () => noon, log: silentLog }
+    const read = (other: Partial<typeof chain>, accountId = owner) =>
+      readCoverages({ ...parts, chains: { all: [{ ...chain, ...other }] } }, accountId)
+    expect(await read({})).toMatchObject([{ leftMicros: 1_000_000_000n }])
+    expect(await read({}, await newOwner(database(), {}))).toEqual([])
     for (const answerAllowance of [
       () => Promise.reject(new Error('gone')),
       () => new Promise<never>(() => {}),
       async () => ({ dailyMicros: 1n, spentMicros: 0n, onceMicros: 0n, isOwn: false }),
     ])
-      expect(
-        await readCoverage({ ...parts, chain: { ...chain, readAllowance: answerAllowance } }, owner),
-      ).toBeNull()
+      expect(await read({ readAllowance: answerAllowance })).toEqual([])
   })
 
   it('is not handed over while purchases hold money in it, in any order of purchase, clearing and change of owner', async () => {
