@@ -51,11 +51,18 @@ export function listSources<Name extends Asset>(
   })
 }
 
-/** Adds the account's escrow before each source on a chain. */
+/**
+ * Adds the account's escrows before the sources of the same asset, of every chain: what an owner cannot take away goes first, and a
+ * purchase that has waited for a pull takes what the pull has brought.
+ */
 export function withEscrow<Name extends Asset>(sources: readonly Source<Name>[]): readonly Source<Name>[] {
-  return sources.flatMap((source) =>
-    source.chain === null ? [source] : [{ ...source, place: escrowPlace(source.chain) }, source],
-  )
+  return [...new Set(sources.map(({ asset }) => asset))].flatMap((asset) => {
+    const own = sources.filter((source) => source.asset === asset)
+    const escrows = own.flatMap((source) =>
+      source.chain === null ? [] : [{ ...source, place: escrowPlace(source.chain) }],
+    )
+    return [...escrows, ...own]
+  })
 }
 
 /** Currency that an asset is worth: `USD` for USDC. */

@@ -18,7 +18,7 @@ export function nameChains({
 }
 
 /**
- * Lists a card's funding assets in the owner's order: each stablecoin on each chain, first in the escrow, then in the wallet. Skips
+ * Lists a card's funding assets in the owner's order: each stablecoin first in the escrow of each chain, then in the wallet on each. Skips
  * assets without a rate, and stablecoins of an owner-held wallet on a chain that could not be read.
  */
 export function listFundings(

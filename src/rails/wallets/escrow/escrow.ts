@@ -223,7 +223,8 @@ async function accountsAtRisk(
         from card_authorization a join card_hold h on h.authorization_id = a.id and h.place = $1 and h.units > 0
           join wallet w on w.account_id = a.account_id and w.owner->>'kind' <> 'gateway'
         where a.status = 'pending' and not exists (
-          select from card_pull p where p.account_id = a.account_id and p.status = 'released' and p.ended_at > $2)
+          select from card_pull p
+          where p.account_id = a.account_id and p.place = $1 and p.status = 'released' and p.ended_at > $2)
         limit $3`,
     },
     [chain, new Date(at.getTime() - PAUSE_MS), BATCH],
