@@ -155,17 +155,21 @@ export async function endPull(database: Database, decisionId: string, isConfirme
   ])
 }
 
-/** A chain's view of an owner's wallet. @param left of the allowance, such as `1000`. */
+/** A chain's view of an owner's wallet. @param left of the allowance, such as `1000`. @param place the chain. */
 export async function buildCoverage(
   database: Database,
   accountId: string,
-  { left, onChain }: { left: string; onChain?: Partial<Record<Stablecoin, string>> },
+  {
+    left,
+    onChain,
+    place = chain.name,
+  }: { left: string; onChain?: Partial<Record<Stablecoin, string>>; place?: string },
 ): Promise<Coverage> {
-  const booked = (await balances(database, accountId)).filter(({ place }) => place === chain.name)
+  const booked = (await balances(database, accountId)).filter((balance) => balance.place === place)
   return {
     leftMicros: toMoney('USDC', left).units,
     since: noon,
-    place: chain.name,
+    place,
     tokens: stablecoins.map((token) => {
       const row = booked.find(({ asset }) => asset === token)
       const units = (row?.available ?? 0n) + (row?.held ?? 0n)
