@@ -13,6 +13,7 @@ import { signWebhook } from '../../src/providers/standard-webhooks.ts'
 import { longestEngines } from '../engines.ts'
 import { newAuthenticator } from '../people/identity/authenticator.ts'
 import { hasAnvil } from '../rails/selling/x402/world.ts'
+import { canVerify } from '../records/decisions/verify-bundle.ts'
 import { askForApproval } from './card-request.ts'
 import { readAddress, stableTokens } from './keyed-owners.ts'
 import { enrollMfa, newMailbox, type Person, personFrom, requestJson, signInByEmail } from './people.ts'
@@ -450,9 +451,10 @@ describe.each(longestEngines)('cards on two chains on $engine', ({ isPostgres })
         await dead
         await paying
         await world.restart()
-        // A purchase whose pull is still on its way is declined when it is asked for again, and pays nothing.
+        // A purchase whose pull is still on its way is declined when it is asked for again, and pays nothing. A receipt may be read
+        // more than once, so that a kill at one may come before the stage that it is named for.
         const isPaid = await pay()
-        if (stage !== 'pull') expect(isPaid).toBe(true)
+        if (stage !== 'pull' && step !== 'at the receipt') expect(isPaid).toBe(true)
         const units = isPaid ? BigInt(cleared) * 10_000n : 0n
         await expect.poll(() => readPaid(AWAY), SLOW).toBe(paid + units)
         await awaitBooked(holder.token, AWAY, 200_000_000n - units)
@@ -463,6 +465,6 @@ describe.each(longestEngines)('cards on two chains on $engine', ({ isPostgres })
       240_000,
     )
 
-    it('leaves books that a stranger recomputes', () => world.expectRecomputed(), 60_000)
+    it.runIf(canVerify)('leaves books that a stranger recomputes', () => world.expectRecomputed(), 60_000)
   })
 })
