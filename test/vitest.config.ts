@@ -49,6 +49,7 @@ const longest = [
     'commands/listen.journey',
     'image/image.journey',
     'journeys/agent-registration.journey',
+    'journeys/card-chains.journey',
   ],
   ...[
     'journeys/bridge-orders.journey',

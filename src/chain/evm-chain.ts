@@ -33,7 +33,7 @@ export interface EvmChainOptions {
   readonly name: ChainName
   readonly gate: Gate<EvmSession>
   readonly first: EvmSession
-  /** False: cards do not spend on this chain, so a hand-over of a wallet covers none of their holds. */
+  /** False: a hand-over of a wallet covers no holds here. Those that date from before escrows are on the default chain. */
   readonly hasCards: boolean
   readonly tokens: TokenAddresses
   rpcUrl(): string | null

@@ -1753,7 +1753,21 @@ export type CardsListResponse = {
   /** Debts: collected from the account’s assets; cards decline until then. Absent if none. */
   owed?: CardMoney[]
   /** Backs approved purchases; the rest returns. */
-  escrow: CardMoney
+  escrow: {
+    /** Its symbol. */
+    asset: string
+    /** Decimal string. */
+    amount: string
+    /** Its parts, if any is on another chain than the default. */
+    chains?: {
+      /** Chain that it is on. */
+      chain: string
+      /** Its symbol. */
+      asset: string
+      /** Decimal string. */
+      amount: string
+    }[]
+  }
   /** Basis points a conversion costs. */
   conversionSpreadBps: number
   /** Cursor of the next page; null on the last page. */
@@ -5607,7 +5621,7 @@ export type WalletsAllowancesIntentRequest = {
   agentId: string
   /** Maximum in USD per UTC day; 0: nothing. Default: the daily budget of the key’s spend policy; required for `cards`. */
   dailyMax?: UsdLimit
-  /** Chain by name: each has an allowance of its own. Default: the first of this deployment, the only one for `cards`. */
+  /** Chain by name: each has an allowance of its own. Default: the first of this deployment. */
   chain?: 'base-sepolia' | 'arbitrum-sepolia' | 'base' | 'arbitrum' | 'optimism' | 'polygon' | 'ethereum'
 }
 

@@ -123,7 +123,7 @@ export interface Services {
   readonly unstoredCodes: UnstoredCodes
   /** Writes journal entries within the transaction of the change. */
   readonly journal: WriteJournal
-  /** The default chain, for calls without one. Cards, purchases, bank deposits and payouts use no other. */
+  /** The default chain, for calls without one. Bank deposits and payouts use no other. */
   readonly chain: Chain
   readonly chains: Chains
   readonly broker: Broker

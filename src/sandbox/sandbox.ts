@@ -227,10 +227,9 @@ async function restoreChainBalances({ database, chain, chains, clock, log }: San
     const cursor = await findCursor(connection, chain)
     if (cursor?.identity === (await chain.identity())) return 0
     const parts = { database: connection, chain }
-    // Escrows and channels are on the default chain only.
-    const isDefault = chain.name === chains.all[0].name
-    if (isDefault) await endLostChannels(connection, clock())
-    const purses = (await levelPurses(parts)) + (isDefault ? await levelEscrows(parts) : 0)
+    // Channels are on the default chain only.
+    if (chain.name === chains.all[0].name) await endLostChannels(connection, clock())
+    const purses = (await levelPurses(parts)) + (await levelEscrows(parts))
     const shortfalls = (await levelChain(parts)) + purses
     await adoptChain(connection, chain, { ...(await readHead(chain)), at: clock() })
     return shortfalls

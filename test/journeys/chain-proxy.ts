@@ -13,12 +13,15 @@ export interface ChainProxy {
   readonly url: string
   /** Runs `fault` at a step of the nth transaction from now, and breaks the caller's connection. */
   cut(step: Step, nth: number, fault: () => Promise<void>): void
+  /** Keeps every request waiting until it is called with false, as a node that does not answer. */
+  silence(isSilent: boolean): void
   close(): Promise<void>
 }
 
 /** Starts a proxy. @param nodeUrl may change while it runs. */
 export async function startChainProxy(nodeUrl: () => string): Promise<ChainProxy> {
   let plan: { step: Step; left: number; fault: () => Promise<void> } | undefined
+  let silent: { promise: Promise<void>; resolve: () => void } | undefined
   const takes = (step: Step, isDue: boolean): (() => Promise<void>) | undefined => {
     if (plan?.step !== step || !isDue) return undefined
     plan.left -= 1
@@ -30,6 +33,7 @@ export async function startChainProxy(nodeUrl: () => string): Promise<ChainProxy
   const server: Server = createServer(async (request, response) => {
     try {
       const body = await text(request)
+      await silent?.promise
       const isBroadcast = body.includes('"eth_sendRawTransaction"')
       const before = takes('before broadcast', isBroadcast)
       if (before !== undefined) {
@@ -59,7 +63,18 @@ export async function startChainProxy(nodeUrl: () => string): Promise<ChainProxy
     cut: (step, nth, fault) => {
       plan = { step, left: nth, fault }
     },
+    silence: (isSilent) => {
+      silent?.resolve()
+      silent = undefined
+      if (!isSilent) return
+      let resolve = () => {}
+      const promise = new Promise<void>((done) => {
+        resolve = done
+      })
+      silent = { promise, resolve }
+    },
     close: async () => {
+      silent?.resolve()
       server.closeAllConnections()
       server.close()
       await once(server, 'close')

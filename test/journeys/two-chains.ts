@@ -56,6 +56,8 @@ export interface TwoChains {
   /** Kills the gateway at a step of the nth transaction of a chain. @returns once it is dead. */
   killAt(name: ChainName, step: Step, nth: number): Promise<void>
   kill(): Promise<void>
+  /** Whether a chain's node answers nothing. */
+  silence(name: ChainName, isSilent: boolean): void
   restart(): Promise<void>
   stop(): Promise<void>
 }
@@ -144,6 +146,7 @@ export async function startTwoChains(isPostgres: boolean): Promise<TwoChains> {
           resolve()
         })
       }),
+    silence: (name, isSilent) => proxies.get(name)?.silence(isSilent),
     restart: async () => {
       gateway = await startGateway(env)
     },

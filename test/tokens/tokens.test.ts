@@ -46,7 +46,7 @@ describe('the tokens of tools/list', () => {
         "banking_recipients_list: 150, 300",
         "cards_cancel: 100, 100",
         "cards_issue: 400, 1200",
-        "cards_list: 150, 1150",
+        "cards_list: 150, 1250",
         "cards_settings: 350, 750",
         "cards_transactions: 150, 600",
         "cards_update: 400, 700",

@@ -14,6 +14,20 @@ const moneyView = z.strictObject({
 })
 moneyView.register(z.globalRegistry, { id: 'CardMoney' })
 
+const escrowView = z.strictObject({
+  ...moneyView.shape,
+  chains: z
+    .array(
+      z.strictObject({
+        chain: z.string().describe('Chain that it is on.'),
+        asset: z.string().describe('Its symbol.'),
+        amount: z.string().describe('Decimal string.'),
+      }),
+    )
+    .optional()
+    .describe('Its parts, if any is on another chain than the default.'),
+})
+
 export default defineTool({
   name: 'cards.list',
   title: 'Cards',
@@ -32,7 +46,7 @@ export default defineTool({
       .array(moneyView)
       .optional()
       .describe('Debts: collected from the account’s assets; cards decline until then. Absent if none.'),
-    escrow: moneyView.describe('Backs approved purchases; the rest returns.'),
+    escrow: escrowView.describe('Backs approved purchases; the rest returns.'),
     conversionSpreadBps: z.int().describe('Basis points a conversion costs.'),
     nextCursor,
   }),
@@ -44,20 +58,34 @@ export default defineTool({
     const [cards, owed, escrow] = await Promise.all([
       listCards(context.database, { accountId, page }),
       sumOpenDebts(context.database, accountId),
-      readEscrow(context.database, { accountId, chain: context.chain.name }),
+      readEscrow(context.database, accountId),
     ])
-    const most = escrow.reduce((first, other) => (other.units > first.units ? other : first), {
-      asset: 'USDC' as Stablecoin,
-      units: 0n,
-    })
     const { rows, nextCursor } = cutPage(cards, page)
     const debt = owed.map((money) => ({ asset: money.asset, amount: toDecimal(money) }))
     return {
       cards: await viewCards(context.database, rows),
       ...(debt.length === 0 ? {} : { owed: debt }),
-      escrow: { asset: most.asset, amount: toDecimal(most) },
+      escrow: viewEscrow(escrow, context.chain.name),
       conversionSpreadBps: context.settings.cardSpreadBps,
       nextCursor,
     }
   },
 })
+
+/** The asset of which there is most, on all chains. */
+function viewEscrow(
+  parts: Awaited<ReturnType<typeof readEscrow>>,
+  defaultChain: string,
+): z.output<typeof escrowView> {
+  const sumOf = (asset: Stablecoin) =>
+    parts.reduce((sum, part) => (part.asset === asset ? sum + part.units : sum), 0n)
+  const most = parts
+    .map(({ asset }) => ({ asset, units: sumOf(asset) }))
+    .reduce((first, other) => (other.units > first.units ? other : first), {
+      asset: 'USDC' as Stablecoin,
+      units: 0n,
+    })
+  const isElsewhere = parts.some(({ chain }) => chain !== defaultChain)
+  const chains = parts.map(({ chain, ...money }) => ({ chain, asset: money.asset, amount: toDecimal(money) }))
+  return { asset: most.asset, amount: toDecimal(most), ...(isElsewhere && { chains }) }
+}

@@ -10,7 +10,7 @@ import type { RateTable } from '../../core/money/rate-table.ts'
 import { type Connection, callForRow } from '../../storage/database.ts'
 import type { AuthenticateDecisions } from '../spending/authenticate.ts'
 import type { MadeRow } from '../spending/decision-content.ts'
-import { allAssets, BANK, listSources, withEscrow } from '../spending/sources.ts'
+import { allAssets, listSources, withEscrow } from '../spending/sources.ts'
 
 /** Upper bound of settlements per collection: one per stablecoin and place. */
 const MAX_SETTLEMENTS = 64
@@ -30,7 +30,6 @@ export interface DueDebt {
 
 export interface DebtCollectionDependencies {
   readonly database: Connection
-  readonly chain: { readonly name: string }
   readonly chains: { readonly all: readonly { readonly name: string }[] }
   readonly newId: NewId
   readonly vouch: AuthenticateDecisions
@@ -126,19 +125,14 @@ export async function dueDebts(database: Connection, limit: number): Promise<rea
  * @returns the collected amount in the debt's smallest units.
  */
 export async function collectDebt(
-  { database, chain, chains, newId, vouch, settings }: DebtCollectionDependencies,
+  { database, chains, newId, vouch, settings }: DebtCollectionDependencies,
   debt: DueDebt,
   { table, at }: { table: RateTable; at: Date },
 ): Promise<bigint> {
   const { cardSpreadBps: spreadBps } = settings
-  const assets = orderAssets(debt)
-  const on = ({ name }: { readonly name: string }) =>
-    listSources(assets, { table, currency: debt.asset, chain: name, spreadBps })
-  const elsewhere = chains.all.filter(({ name }) => name !== chain.name)
-  const sources = [
-    ...withEscrow(on(chain)),
-    ...elsewhere.flatMap((other) => on(other).filter(({ place }) => place !== BANK)),
-  ]
+  const names = chains.all.map(({ name }) => name)
+  const on = { table, currency: debt.asset, chains: names, spreadBps }
+  const sources = withEscrow(listSources(orderAssets(debt), on))
   const { collected, made } = await callForRow<{ collected: bigint; made: readonly MadeRow[] }>(
     database,
     {

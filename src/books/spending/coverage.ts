@@ -1,4 +1,4 @@
-/** On-chain coverage of card spending from an owner-held wallet, read before a decision. */
+/** On-chain coverage of card spending from an owner-held wallet, read before a decision from each chain. */
 import type { Stablecoin } from '../../core/money/money.ts'
 
 /** A token of the wallet, in smallest units. @property price amount one whole token counts against the allowance. */
@@ -23,41 +23,62 @@ export interface Coverage {
   readonly tokens: readonly CoveredToken[]
 }
 
-/** Money that is to be pulled. Units are smallest units. */
+/** Money that is to be pulled. Units are smallest units. @property place the chain. */
 export interface Pull {
+  readonly place: string
   readonly asset: string
   readonly units: string
 }
 
-/** What a purchase waits for. @property token the processor's name of it. @property coverage on which it was decided. */
+/** What a purchase waits for. @property token the processor's name of it. @property coverages on which it was decided. */
 export interface WantedPulls {
   readonly accountId: string
   readonly token: string
   readonly pulls: readonly Pull[]
-  readonly coverage: Coverage | null
+  readonly coverages: readonly Coverage[]
 }
 
-/** Parameters of the database functions, in their order. */
+/** Parameters of the database functions, in their order: one row for each token of each chain. */
 type CoverageParameters = readonly [
-  left: bigint | null,
   since: Date | null,
-  place: string | null,
+  chains: readonly string[],
+  left: readonly string[],
   tokens: readonly string[],
   prices: readonly string[],
   onChain: readonly string[],
   booked: readonly string[],
 ]
 
-export function coverageParameters(coverage: Coverage | null): CoverageParameters {
-  if (coverage === null) return [null, null, null, [], [], [], []]
-  const { leftMicros, since, place, tokens } = coverage
+/** @param coverages of the chains that could be read. */
+export function coverageParameters(coverages: readonly Coverage[]): CoverageParameters {
+  const rows = coverages.flatMap(({ place, leftMicros, tokens }) =>
+    tokens.map((token) => ({ ...token, place, leftMicros })),
+  )
   return [
-    leftMicros,
-    since,
-    place,
-    tokens.map(({ token }) => token),
-    tokens.map(({ price }) => price.toString()),
-    tokens.map(({ onChain }) => onChain.toString()),
-    tokens.map(({ booked }) => booked.toString()),
+    coverages.reduce<Date | null>(
+      (first, { since }) => (first === null || since < first ? since : first),
+      null,
+    ),
+    rows.map(({ place }) => place),
+    rows.map(({ leftMicros }) => leftMicros.toString()),
+    rows.map(({ token }) => token),
+    rows.map(({ price }) => price.toString()),
+    rows.map(({ onChain }) => onChain.toString()),
+    rows.map(({ booked }) => booked.toString()),
   ]
+}
+
+/** Parameters of card_pull_begin about the chain that it pulls on. */
+type PullParameters = readonly [
+  left: bigint | null,
+  since: Date | null,
+  tokens: readonly string[],
+  prices: readonly string[],
+]
+
+/** @param coverage null: the chain was not read. */
+export function pullParameters(coverage: Coverage | null): PullParameters {
+  if (coverage === null) return [null, null, [], []]
+  const { leftMicros, since, tokens } = coverage
+  return [leftMicros, since, tokens.map(({ token }) => token), tokens.map(({ price }) => price.toString())]
 }

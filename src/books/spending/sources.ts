@@ -27,7 +27,7 @@ export interface Source<Name extends Asset = Asset> {
 }
 
 /**
- * Converts assets to sources in order. Assets without a rate are skipped.
+ * Converts assets to sources in order: a stablecoin on each chain, in their order. Assets without a rate are skipped.
  * @param spreadBps basis points less than the table for an asset of another currency.
  */
 export function listSources<Name extends Asset>(
@@ -35,27 +35,34 @@ export function listSources<Name extends Asset>(
   {
     table,
     currency,
-    chain,
+    chains,
     spreadBps,
-  }: { table: RateTable; currency: Asset; chain: string; spreadBps: number },
+  }: { table: RateTable; currency: Asset; chains: readonly string[]; spreadBps: number },
 ): readonly Source<Name>[] {
   const target = findCurrency(table, currency)
-  return assets.flatMap((asset) => {
+  return assets.flatMap((asset): readonly Source<Name>[] => {
     const source = findCurrency(table, asset)
     if (source === undefined || target === undefined) return []
     const lessBps = toNational(asset) === toNational(currency) ? 0 : spreadBps
     const rate = crossRateDown(source, target, lessBps) * 10n ** BigInt(6 - assetDecimals[asset])
     if (rate === 0n) return []
-    const at = isStablecoin(asset) ? { place: chain, chain } : { place: BANK, chain: null }
-    return [{ ...at, asset, rate }]
+    if (!isStablecoin(asset)) return [{ place: BANK, chain: null, asset, rate }]
+    return chains.map((chain) => ({ place: chain, chain, asset, rate }))
   })
 }
 
-/** Adds the account's escrow before each source on a chain. */
+/**
+ * Adds the account's escrows before the sources of the same asset, of every chain: what an owner cannot take away goes first, and a
+ * purchase that has waited for a pull takes what the pull has brought.
+ */
 export function withEscrow<Name extends Asset>(sources: readonly Source<Name>[]): readonly Source<Name>[] {
-  return sources.flatMap((source) =>
-    source.chain === null ? [source] : [{ ...source, place: escrowPlace(source.chain) }, source],
-  )
+  return [...new Set(sources.map(({ asset }) => asset))].flatMap((asset) => {
+    const own = sources.filter((source) => source.asset === asset)
+    const escrows = own.flatMap((source) =>
+      source.chain === null ? [] : [{ ...source, place: escrowPlace(source.chain) }],
+    )
+    return [...escrows, ...own]
+  })
 }
 
 /** Currency that an asset is worth: `USD` for USDC. */

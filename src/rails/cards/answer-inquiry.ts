@@ -12,17 +12,18 @@ import { utcDay } from '../../core/base/clock.ts'
 import type { CardAnswer, CardAuthorization } from '../../providers/card-processor/port.ts'
 import { latestOrDollars, type Rates } from '../../providers/rates/port.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
-import { fundedCents, listFundings } from './fundings.ts'
+import { fundedCents, listFundings, nameChains } from './fundings.ts'
 import { type CardRefusalDependencies, chooseKycLimits, findRefusal } from './refused-by.ts'
 import { buildCardSpend, type CardSpendDependencies } from './spend.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 export interface BalanceInquiryDependencies extends CardRefusalDependencies, CardSpendDependencies {
   readonly database: Connection
-  readonly chain: { readonly name: string }
+  /** The default first. */
+  readonly chains: { readonly all: readonly { readonly name: string }[] }
   readonly rates: Rates
-  /** Reads how much cards may spend from an owner-held wallet; null when the chain cannot be read. */
-  readonly readCoverage: (accountId: string) => Promise<Coverage | null>
+  /** Reads how much cards may spend from an owner-held wallet on each chain that can be read. */
+  readonly readCoverages: (accountId: string) => Promise<readonly Coverage[]>
 }
 
 /** Answers an inquiry without holding anything. */
@@ -31,7 +32,7 @@ export async function answerInquiry(
   request: CardAuthorization,
   now: Date,
 ): Promise<CardAnswer> {
-  const { database, rates, chain, settings, parsePolicy } = parts
+  const { database, rates, settings, parsePolicy } = parts
   const { token, cardToken } = request
   const buildDecline = (reason: CardAnswer['reason']) => ({ token, reason, asked: 0n, approved: 0n })
   const card = await findJudgedCard(database, cardToken)
@@ -42,10 +43,11 @@ export async function answerInquiry(
     return { ...buildDecline('approved'), balance: 0n }
   if (card.singleUse !== null)
     return { ...buildDecline('approved'), balance: await readReservedCents(database, card.id) }
-  const coverage = card.isWalletOurs ? null : await parts.readCoverage(card.accountId)
+  const { isWalletOurs } = card
+  const coverages = isWalletOurs ? [] : await parts.readCoverages(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
-  const all = listFundings(card, { table, chain: chain.name, coverage, spreadBps })
+  const all = listFundings(card, { table, chains: nameChains(parts.chains), coverages, spreadBps })
   const { fundings, spend } = buildCardSpend(parts, card, { request, units: 0n, all, now })
   if (spend.violations.length > 0) return buildDecline('policy_denied')
   const used = await readUsed(database, card, parts.onCalendar(now))
@@ -58,7 +60,10 @@ export async function answerInquiry(
     card.dailyMax === null ? null : card.dailyMax - used.cardCents,
     ...micros.map((max) => (max === null ? null : max / 10_000n)),
   ]
-  const funded = await fundedCents(database, { accountId: card.accountId, fundings, coverage })
+  const funded = await fundedCents(database, {
+    accountId: card.accountId,
+    ...{ isWalletOurs, fundings, coverages },
+  })
   const balance = limits.reduce<bigint>(
     (lowest, each) => (each !== null && each < lowest ? each : lowest),
     funded,

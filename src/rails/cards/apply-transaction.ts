@@ -11,12 +11,13 @@ import type { Log } from '../../core/base/log.ts'
 import type { CardEvent, CardTransaction } from '../../providers/card-processor/port.ts'
 import type { Rates } from '../../providers/rates/port.ts'
 import { type Connection, callForRow, type Database, type Statement } from '../../storage/database.ts'
-import { clearingSources } from './fundings.ts'
+import { clearingSources, nameChains } from './fundings.ts'
 import { type CardWithPolicies, findJudgedCard } from './store.ts'
 
 export interface CardTransactionDependencies {
   readonly database: Database
-  readonly chain: { readonly name: string }
+  /** The default first. */
+  readonly chains: { readonly all: readonly { readonly name: string }[] }
   readonly rates: Rates
   readonly newId: NewId
   readonly clock: Clock
@@ -28,7 +29,7 @@ export interface CardTransactionDependencies {
 /** Event kinds that take money and therefore need funding sources. */
 const takers: ReadonlySet<string> = new Set<CardEvent['kind']>(['clearing', 'return_reversal'])
 
-/** Maximum settlements per event: each asset from held and from available money, in the wallet and in the escrow. */
+/** Maximum settlements per event and chain: each asset from held and from available money, in the wallet and in the escrow. */
 const MAX_SETTLEMENTS = 20
 
 /**
@@ -65,7 +66,7 @@ export async function applyTransaction(
   transaction: CardTransaction,
   { isForcePosted: isTakenAsItIs }: { isForcePosted: boolean },
 ): Promise<'applied' | 'early' | 'unknown'> {
-  const { database, log, clock, rates, chain } = parts
+  const { database, log, clock, rates } = parts
   const { token, cardToken, events, status } = transaction
   const card = await findJudgedCard(database, cardToken)
   if (card === undefined) return 'unknown'
@@ -86,7 +87,7 @@ export async function applyTransaction(
         ? []
         : clearingSources(payer.priority, {
             table,
-            chain: chain.name,
+            chains: nameChains(parts.chains),
             spreadBps: parts.settings.cardSpreadBps,
           })
     const { verdict, shortfall } = await apply(parts, {
@@ -171,6 +172,7 @@ async function applyChange(
   change: Change,
 ): Promise<Row> {
   const { fundings, at } = change
+  const onChains = new Set(fundings.flatMap(({ chain }) => chain ?? []))
   const row = await callForRow<Row>(connection, statement, [
     change.event,
     change.token,
@@ -181,7 +183,7 @@ async function applyChange(
     fundings.map(({ place }) => place),
     fundings.map(({ asset }) => asset),
     fundings.map(({ rate }) => rate.toString()),
-    Array.from({ length: MAX_SETTLEMENTS }, () => newId('dec', at)),
+    Array.from({ length: MAX_SETTLEMENTS * Math.max(1, onChains.size) }, () => newId('dec', at)),
   ])
   await vouch(connection, row.made)
   return row
@@ -189,7 +191,7 @@ async function applyChange(
 
 /** Sources from which a refund is taken back: cash first. */
 export async function findReversalSources(
-  { database, rates, clock, chain, settings }: CardTransactionDependencies,
+  { database, rates, clock, chains, settings }: CardTransactionDependencies,
   cardToken: string,
 ): Promise<readonly Source[]> {
   const card = await findJudgedCard(database, cardToken)
@@ -197,7 +199,7 @@ export async function findReversalSources(
     ? []
     : clearingSources(cashFirst(card.priority), {
         table: await rates.latest(clock()),
-        chain: chain.name,
+        chains: nameChains(chains),
         spreadBps: settings.cardSpreadBps,
       })
 }

@@ -23,7 +23,7 @@ import type { Database, Statement } from '../../storage/database.ts'
 import { answerInquiry, type BalanceInquiryDependencies } from './answer-inquiry.ts'
 import { closeAuthorization, reverseIncrement } from './apply-transaction.ts'
 import { buildApprovalRequest } from './approval-request.ts'
-import { type Funding, listFundings } from './fundings.ts'
+import { type Funding, listFundings, nameChains } from './fundings.ts'
 import { type CardRefusalDependencies, findRefusal } from './refused-by.ts'
 import {
   buildCardSpend,
@@ -131,8 +131,8 @@ async function authorize(
     const row = await decide(parts, card, request, asking)
     if (row.verdict === 'stale') continue
     if (row.verdict === 'pull') {
-      const { pulls, coverage } = row
-      const wanted = { accountId: card.accountId, token, pulls: pulls ?? [], coverage }
+      const { pulls, coverages } = row
+      const wanted = { accountId: card.accountId, token, pulls: pulls ?? [], coverages }
       isUnsecured = !(await parts.pull(wanted, Math.max(0, pullUntil - timers.monotonic())))
       continue
     }
@@ -184,8 +184,8 @@ export async function decide(
     isUnsecured: boolean
     reserve: CardReserve | null
   },
-): Promise<(DecidedRow & { readonly coverage: Coverage | null }) | { readonly verdict: 'stale' }> {
-  const { database, rates, chain, newId } = parts
+): Promise<(DecidedRow & { readonly coverages: readonly Coverage[] }) | { readonly verdict: 'stale' }> {
+  const { database, rates, newId } = parts
   const { webhookId, now, isRemembered, isUnsecured, reserve } = asked
   const { merchant, channel } = request
   const units = countUnits(request)
@@ -193,10 +193,11 @@ export async function decide(
   // The money of a card for one purchase was reserved when it was issued.
   const isReserved = card.singleUse !== null
   const isCovered = isWalletOurs || units === 0n || isReserved
-  const coverage = isCovered ? null : await parts.readCoverage(card.accountId)
+  const coverages = isCovered ? [] : await parts.readCoverages(card.accountId)
   const table = await latestOrDollars(rates, now)
   const { cardSpreadBps: spreadBps } = parts.settings
-  const all = isReserved ? [] : listFundings(card, { table, chain: chain.name, coverage, spreadBps })
+  const chains = nameChains(parts.chains)
+  const all = isReserved ? [] : listFundings(card, { table, chains, coverages, spreadBps })
   const { fundings, ...built } = buildCardSpend(parts, card, { request, units, all, now, reserve })
   const spend = isReserved
     ? { ...built.spend, violations: findMerchantViolations(built.spend.violations) }
@@ -216,7 +217,7 @@ export async function decide(
     country: merchant.country,
     channel,
   }
-  const [left, since, place, tokens, prices, onChain, booked] = coverageParameters(coverage)
+  const [since, covered, lefts, tokens, prices, onChain, booked] = coverageParameters(coverages)
   const row = await database.gather<DecidedRow>(
     statement,
     {
@@ -239,9 +240,9 @@ export async function decide(
       spend: requestText(refusal === null ? expectedSpend(parts, spend, fundings, units) : spend),
       fingerprint: request.fingerprint,
       is_ours: isWalletOurs,
-      left,
       since,
-      place,
+      chains: covered,
+      lefts,
       tokens,
       prices,
       on_chain: onChain,
@@ -262,7 +263,7 @@ export async function decide(
     card.accountId,
   )
   await parts.vouch(database, row.made)
-  return { ...row, coverage }
+  return { ...row, coverages }
 }
 
 function noFunding(fundings: readonly Funding[], units: bigint): CardReason | null {

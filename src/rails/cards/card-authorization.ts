@@ -1,10 +1,10 @@
 /** What deciding on card purchases needs, out of the gateway's services. */
 import { pullForPurchase } from '../wallets/escrow/escrow.ts'
-import { readCoverage } from '../wallets/reconcile/read-coverage.ts'
+import { readCoverages } from '../wallets/reconcile/read-coverage.ts'
 import type { CardAuthorizationDependencies } from './authorize.ts'
 
-type Services = Omit<CardAuthorizationDependencies, 'readCoverage' | 'knownCards' | 'pull' | 'parsePolicy'> &
-  Parameters<typeof readCoverage>[0] &
+type Services = Omit<CardAuthorizationDependencies, 'readCoverages' | 'knownCards' | 'pull' | 'parsePolicy'> &
+  Parameters<typeof readCoverages>[0] &
   Parameters<typeof pullForPurchase>[0]
 
 /** @param knownCards remembered cards; absent: none. */
@@ -16,7 +16,7 @@ export function cardAuthorization(
   return {
     ...services,
     parsePolicy,
-    readCoverage: (accountId) => readCoverage(services, accountId),
+    readCoverages: (accountId) => readCoverages(services, accountId),
     knownCards,
     pull: (wanted, withinMs) => pullForPurchase(services, wanted, withinMs),
   }

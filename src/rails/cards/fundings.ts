@@ -8,23 +8,39 @@ import type { CardWithPolicies, FundingAsset } from './store.ts'
 
 export type Funding = Source<FundingAsset>
 
+/** Names of chains, the default first. */
+export function nameChains({
+  all,
+}: {
+  readonly all: readonly { readonly name: string }[]
+}): readonly string[] {
+  return all.map(({ name }) => name)
+}
+
 /**
- * Lists a card's funding assets in the owner's order: each stablecoin first in the escrow, then in the wallet. Skips
- * assets without a rate, and stablecoins of an owner-held wallet when the chain could not be read.
+ * Lists a card's funding assets in the owner's order: each stablecoin first in the escrow of each chain, then in the wallet on each. Skips
+ * assets without a rate, and stablecoins of an owner-held wallet on a chain that could not be read.
  */
 export function listFundings(
   { priority, isWalletOurs }: Pick<CardWithPolicies, 'priority' | 'isWalletOurs'>,
   {
     table,
-    chain,
-    coverage,
+    chains,
+    coverages,
     spreadBps,
-  }: { table: RateTable; chain: string; coverage: Coverage | null; spreadBps: number },
+  }: {
+    table: RateTable
+    chains: readonly string[]
+    coverages: readonly Coverage[]
+    spreadBps: number
+  },
 ): readonly Funding[] {
-  const sources = listSources(priority, { table, currency: 'USD', chain, spreadBps })
+  const sources = listSources(priority, { table, currency: 'USD', chains, spreadBps })
   return isWalletOurs
     ? sources
-    : withEscrow(sources).filter(({ place }) => coverage !== null || place !== chain)
+    : withEscrow(sources).filter(
+        ({ place, chain }) => place !== chain || coverages.some((coverage) => coverage.place === chain),
+      )
 }
 
 /**
@@ -33,10 +49,10 @@ export function listFundings(
  */
 export function clearingSources(
   priority: readonly FundingAsset[],
-  { table, chain, spreadBps }: { table: RateTable; chain: string; spreadBps: number },
+  { table, chains, spreadBps }: { table: RateTable; chains: readonly string[]; spreadBps: number },
 ): readonly Source[] {
   const par = { ...table, lost: undefined }
-  return withEscrow(listSources(allAssets(priority), { table: par, currency: 'USD', chain, spreadBps }))
+  return withEscrow(listSources(allAssets(priority), { table: par, currency: 'USD', chains, spreadBps }))
 }
 
 /** Sums the currently available funding in cents, rounded down. */
@@ -44,22 +60,29 @@ export async function fundedCents(
   database: Connection,
   {
     accountId,
+    isWalletOurs,
     fundings,
-    coverage,
-  }: { accountId: string; fundings: readonly Funding[]; coverage: Coverage | null },
+    coverages,
+  }: {
+    accountId: string
+    isWalletOurs: boolean
+    fundings: readonly Funding[]
+    coverages: readonly Coverage[]
+  },
 ): Promise<bigint> {
   const [row] = await database.call<{ micros: bigint }>(
     {
       name: 'card_funded',
       text: `select coalesce(sum(div(f.cap::numeric * f.rate, 10000000000)), 0)::bigint as micros
-        from unnest($4::bigint[], card_caps($1, $2, $3, $5::bigint - card_open_micros($1, $7, $8, $9, $6), $8, $9, $10, $11)) as f (rate, cap)`,
+        from unnest($4::bigint[], card_caps($1, $2, $3, $5, $6, $7, $8, $9, $10, $11, $12)) as f (rate, cap)`,
     },
     [
       accountId,
       fundings.map(({ place }) => place),
       fundings.map(({ asset }) => asset),
       fundings.map(({ rate }) => rate.toString()),
-      ...coverageParameters(coverage),
+      isWalletOurs,
+      ...coverageParameters(coverages),
     ],
   )
   return (row?.micros ?? 0n) / 10_000n

@@ -46,8 +46,8 @@ export async function reserveAmount(
     const row = await decide(parts, card, request, asked)
     if (row.verdict === 'stale') continue
     if (row.verdict === 'pull') {
-      const { pulls, coverage } = row
-      const wanted = { accountId: card.accountId, token: request.token, pulls: pulls ?? [], coverage }
+      const { pulls, coverages } = row
+      const wanted = { accountId: card.accountId, token: request.token, pulls: pulls ?? [], coverages }
       isUnsecured = !(await parts.pull(wanted, Math.max(0, pullUntil - timers.monotonic())))
       continue
     }

@@ -3,6 +3,7 @@
  * transfer settles.
  */
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
+import { escrowPlace } from '../../books/ledger/accounts.ts'
 import { type AuthenticateDecisions, isAuthentic } from '../../books/spending/authenticate.ts'
 import {
   type ContentRow,
@@ -90,10 +91,10 @@ async function filterAuthentic<Settlement extends Row>(
   return kept
 }
 
-/** Finds settlements whose attempt has no transfer yet. @throws when the database cannot be read. */
+/** Finds settlements on a chain whose attempt has no transfer yet. @throws when the database cannot be read. */
 export async function unsentSettlements(
   parts: SettlementParts,
-  { at, limit }: { at: Date; limit: number },
+  { chain, at, limit }: { chain: string; at: Date; limit: number },
 ): Promise<readonly CardSettlement[]> {
   const rows = await parts.database.call<Row & { decision_id: string; is_ours: boolean }>(
     {
@@ -101,11 +102,11 @@ export async function unsentSettlements(
       text: `select s.decision_id, r.units, coalesce(w.is_ours, false) as is_ours, ${withDecision}
         join reservation r on r.decision_id = s.decision_id and r.status = 'reserved'
         left join lateral (select w.owner->>'kind' = 'gateway' as is_ours from wallet w where w.account_id = s.account_id) w on true
-        where s.status = 'sending' and not exists (select from transfer t where t.decision_id = s.decision_id)
-          and not ${isStopped}
-        order by s.decision_id limit $1`,
+        where s.status = 'sending' and s.place in ($1, $2)
+          and not exists (select from transfer t where t.decision_id = s.decision_id) and not ${isStopped}
+        order by s.decision_id limit $3`,
     },
-    [limit],
+    [chain, escrowPlace(chain), limit],
   )
   return (await filterAuthentic(parts, rows, at)).flatMap((row) => {
     const token = stablecoins.find((symbol) => symbol === row.asset)

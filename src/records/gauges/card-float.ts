@@ -5,11 +5,10 @@ const statement: Statement = {
   name: 'card_float',
   text: `select coalesce(sum(f.micros), 0)::bigint as micros, coalesce(max(f.micros), 0)::bigint as largest, count(*)::int as accounts
     from (
-      select w.account_id, sum(card_float_micros(w.account_id, w.chain))::bigint as micros
+      select w.account_id, card_float_micros(w.account_id) as micros
       from wallet w where w.owner->>'kind' <> 'gateway' and (
         exists (select from card_authorization a where a.account_id = w.account_id and a.status = 'pending')
         or exists (select from card_settlement s where s.account_id = w.account_id and s.ended_at is null))
-      group by w.account_id
     ) f where f.micros > 0`,
 }
 

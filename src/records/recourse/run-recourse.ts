@@ -23,7 +23,7 @@ import {
 export interface RecourseParts
   extends PurchaseRecourseParts,
     BankRecourseParts,
-    Omit<CardRecourseParts, 'settings' | 'chain'> {
+    Omit<CardRecourseParts, 'settings' | 'chains'> {
   readonly newId: NewId
   readonly settings: PurchaseRecourseParts['settings'] & CardRecourseParts['settings']
 }

@@ -24,6 +24,7 @@ import { mailOwners } from './mail-owners.ts'
 import { matchRequests } from './match-requests.ts'
 import { notifyInstitutions } from './notify-institutions.ts'
 import { type Pace, steadyWait } from './pace.ts'
+import { payCards } from './pay-cards.ts'
 import { publishNewEvents } from './publish-events.ts'
 import { createPushOwners } from './push-owners.ts'
 import { createReconcile } from './reconcile.ts'
@@ -92,6 +93,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'settle-orders', everyMs: 1_000, round: settleOrders },
   { name: 'settle-payouts', everyMs: 1_000, round: settlePayouts },
   { name: 'settle-cards', everyMs: 1_000, round: settleCards },
+  { name: 'pay-cards', everyMs: 1_000, round: payCards, isOnEachChain: true },
   { name: 'send-card-states', everyMs: 1_000, round: sendCardStates },
   { name: 'collect-debts', everyMs: 1_000, round: collectDebts },
   // Deposits come unannounced. Without new blocks a round reads the chain only.

@@ -20,7 +20,6 @@ onBothEngines('a deposit that the bank reverses', (database) => {
     collectDebts(
       {
         database: database(),
-        chain: { name: 'base-sepolia' },
         chains: { all: [{ name: 'base-sepolia' }] },
         rates: createSnapshotRates(),
         newId,

@@ -227,9 +227,9 @@ onBothEngines('a purchase after its authorization', (database) => {
     const request = buildPurchase(await issueCard(database(), owner), '5')
     await decide(cardDependencies(database()), request)
     await applyCardEvents(cardDependencies(database()), request, 'settled', [['clearing', '5']])
-    const [first] = (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 100 })).filter(
-      ({ accountId }) => accountId === owner,
-    )
+    const [first] = (
+      await unsentSettlements(cardDependencies(database()), { chain: 'base-sepolia', at: noon, limit: 100 })
+    ).filter(({ accountId }) => accountId === owner)
     await releaseSpend(database(), { decisionId: first?.decisionId ?? '', at: noon })
     // Settled or not, the merchant was paid with this money.
     expect(await listOwned(database(), owner)).toEqual(['USDC 0 + 5'])

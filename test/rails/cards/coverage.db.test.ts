@@ -1,9 +1,13 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { available, external } from '../../../src/books/ledger/accounts.ts'
+import { balances } from '../../../src/books/ledger/balances.ts'
+import { post } from '../../../src/books/ledger/post.ts'
 import { trialBalance } from '../../../src/books/ledger/trial-balance.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
+import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import type { Failure } from '../../../src/core/failures/failure.ts'
-import { readCoverage } from '../../../src/rails/wallets/reconcile/read-coverage.ts'
+import { readCoverages } from '../../../src/rails/wallets/reconcile/read-coverage.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -24,7 +28,7 @@ import {
 onBothEngines('a card on a wallet that its owner controls', (database) => {
   const partsWith = (accountId: string, chainView: Parameters<typeof buildCoverage>[2]) =>
     cardDependencies(database(), {
-      readCoverage: () => buildCoverage(database(), accountId, chainView),
+      readCoverages: async () => [await buildCoverage(database(), accountId, chainView)],
       pull: pulling(database(), chainView.left),
     })
 
@@ -47,11 +51,13 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     expect(await decide(parts, buildPurchase(card, '5.01'))).toMatchObject({ reason: 'insufficient_funds' })
     expect(await decide(parts, buildPurchase(card, '5'))).toMatchObject({ reason: 'approved' })
     // The chain was read after the settlement and the pulls, and includes them: 50 are left, and as many promised.
-    const later = async () => ({
-      ...(await buildCoverage(database(), owner, { left: '50' })),
-      since: new Date(noon.getTime() + 1_000),
-    })
-    const lateParts = cardDependencies(database(), { readCoverage: later })
+    const later = async () => [
+      {
+        ...(await buildCoverage(database(), owner, { left: '50' })),
+        since: new Date(noon.getTime() + 1_000),
+      },
+    ]
+    const lateParts = cardDependencies(database(), { readCoverages: later })
     expect(await decide(lateParts, buildPurchase(card, '0.01'))).toMatchObject({
       reason: 'insufficient_funds',
     })
@@ -82,20 +88,100 @@ onBothEngines('a card on a wallet that its owner controls', (database) => {
     })
   })
 
+  describe('on two chains', () => {
+    const [home, away] = ['base-sepolia', 'arbitrum-sepolia']
+    /** 100 on each chain. @param left of the allowance of each chain that answers. */
+    const open = async (left: Readonly<Record<string, string>>) => {
+      const owner = await newOwner(database(), { USDC: '100' }, 'passkey')
+      await post(database(), {
+        ...{ id: newId('tx', noon), kind: 'deposit', reference: 'test', at: noon },
+        postings: [
+          {
+            source: external(away),
+            destination: available(owner, away),
+            money: { asset: 'USDC', units: 100_000_000n },
+          },
+        ],
+      })
+      const card = await issueCard(database(), owner, { priority: ['USDC'] })
+      const readCoverages = () =>
+        Promise.all(
+          Object.entries(left).map(([place, allowed]) =>
+            buildCoverage(database(), owner, { place, left: allowed }),
+          ),
+        )
+      const parts = cardDependencies(database(), {
+        chains: { all: [{ name: home }, { name: away }] },
+        readCoverages,
+      })
+      const places = async () =>
+        (await balances(database(), owner))
+          .filter(({ asset }) => asset === 'USDC')
+          .map(({ place, available: free, held }) => `${place} ${free / 1_000_000n} + ${held / 1_000_000n}`)
+          .toSorted()
+      return { owner, places, buy: (amount: string) => decide(parts, buildPurchase(card, amount)) }
+    }
+
+    it('takes from each chain what its own allowance leaves, and lends it to no other', async () => {
+      const { places, buy } = await open({ [home]: '30', [away]: '40' })
+      expect(await buy('70.01')).toMatchObject({ reason: 'insufficient_funds' })
+      expect(await buy('70')).toMatchObject({ reason: 'approved' })
+      expect(await places()).toEqual([
+        'arbitrum-sepolia 60 + 0',
+        'base-sepolia 70 + 0',
+        'escrow.arbitrum-sepolia 0 + 40',
+        'escrow.base-sepolia 0 + 30',
+      ])
+      expect(await buy('0.01')).toMatchObject({ reason: 'insufficient_funds' })
+    })
+
+    it('takes nothing from a chain that could not be read, however much the other allows', async () => {
+      const { places, buy } = await open({ [away]: '1000' })
+      expect(await buy('100.01')).toMatchObject({ reason: 'insufficient_funds' })
+      expect(await buy('100')).toMatchObject({ reason: 'approved' })
+      expect(await places()).toEqual([
+        'arbitrum-sepolia 0 + 0',
+        'base-sepolia 100 + 0',
+        'escrow.arbitrum-sepolia 0 + 100',
+      ])
+    })
+
+    it('counts one float for both chains', async () => {
+      const { places, buy } = await open({ [home]: '20', [away]: '1000' })
+      expect(await buy('45')).toMatchObject({ reason: 'approved' })
+      expect(await places()).toEqual(['arbitrum-sepolia 75 + 25', 'base-sepolia 80 + 20'])
+      // 5 are left of the float: the next purchase is pulled first.
+      expect(await buy('5.01')).toMatchObject({ reason: 'approved' })
+      expect(await places()).toContain('escrow.arbitrum-sepolia 0 + 5')
+    })
+
+    it('promises the money of both chains once to purchases at the same time', async () => {
+      const { owner, buy } = await open({ [home]: '1000', [away]: '1000' })
+      const answers = await Promise.all(Array.from({ length: 12 }, () => buy('25')))
+      const approved = answers.filter(({ reason }) => reason === 'approved').length
+      expect(approved).toBeGreaterThan(0)
+      expect(approved).toBeLessThanOrEqual(8)
+      const owned = (await balances(database(), owner)).filter(({ asset }) => asset === 'USDC')
+      expect(owned.reduce((sum, { held }) => sum + held, 0n)).toBe(BigInt(approved) * 25_000_000n)
+      expect(owned.reduce((sum, { available: free, held }) => sum + free + held, 0n)).toBe(200_000_000n)
+      expect((await trialBalance(database())).balanced).toBe(true)
+    })
+  })
+
   it('has no chain coverage when the chain fails, is slow, or shares the agents’ allowance with cards', async () => {
     const owner = await newOwner(database(), { USDC: '100' }, 'passkey')
     const chain = await createSimulatedChain({ clock: () => noon, log: silentLog })
-    const parts = { database: database(), chain, clock: () => noon, log: silentLog }
-    expect(await readCoverage(parts, owner)).toMatchObject({ leftMicros: 1_000_000_000n })
-    expect(await readCoverage(parts, await newOwner(database(), {}))).toBeNull()
+    const parts = { database: database(), clock: () => noon, log: silentLog }
+    const read = (other: Partial<typeof chain>, accountId = owner) =>
+      readCoverages({ ...parts, chains: { all: [{ ...chain, ...other }] } }, accountId)
+    expect(await read({})).toMatchObject([{ leftMicros: 1_000_000_000n }])
+    expect(await read({}, await newOwner(database(), {}))).toEqual([])
     for (const answerAllowance of [
       () => Promise.reject(new Error('gone')),
       () => new Promise<never>(() => {}),
       async () => ({ dailyMicros: 1n, spentMicros: 0n, onceMicros: 0n, isOwn: false }),
     ])
-      expect(
-        await readCoverage({ ...parts, chain: { ...chain, readAllowance: answerAllowance } }, owner),
-      ).toBeNull()
+      expect(await read({ readAllowance: answerAllowance })).toEqual([])
   })
 
   it('is not handed over while purchases hold money in it, in any order of purchase, clearing and change of owner', async () => {

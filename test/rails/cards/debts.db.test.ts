@@ -54,9 +54,9 @@ onBothEngines('a card debt', (database) => {
   }
   /** Makes the chain refuse the open attempt of an owner's settlement. */
   const refuse = async (owner: string, at: Date) => {
-    const [open] = (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).filter(
-      ({ accountId }) => accountId === owner,
-    )
+    const [open] = (
+      await unsentSettlements(cardDependencies(database()), { chain: 'base-sepolia', at: noon, limit: 1000 })
+    ).filter(({ accountId }) => accountId === owner)
     if (open === undefined) throw new Error('no settlement is open')
     await releaseSpend(database(), { decisionId: open.decisionId, at })
     return endSettlements(database(), at)
@@ -81,9 +81,13 @@ onBothEngines('a card debt', (database) => {
       at = settlement?.next_try_at ?? at
       await retrySettlements(cardDependencies(database()), new Date(at.getTime() - 1))
       expect(
-        (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).some(
-          ({ accountId }) => accountId === owner,
-        ),
+        (
+          await unsentSettlements(cardDependencies(database()), {
+            chain: 'base-sepolia',
+            at: noon,
+            limit: 1000,
+          })
+        ).some(({ accountId }) => accountId === owner),
       ).toBe(false)
       await retrySettlements(cardDependencies(database()), at)
     }
@@ -153,7 +157,7 @@ onBothEngines('a card debt', (database) => {
   it('is collected from every chain and from the escrow', async () => {
     const owner = await newOwner(database(), {})
     await force(owner, '100')
-    const places = ['arbitrum-sepolia', 'escrow.base-sepolia']
+    const places = ['escrow.base-sepolia', 'arbitrum-sepolia', 'escrow.arbitrum-sepolia']
     for (const place of places)
       await post(database(), {
         ...{ id: newId('tx', noon), kind: 'deposit', reference: 'test', at: noon },
@@ -166,11 +170,18 @@ onBothEngines('a card debt', (database) => {
         ],
       })
     await collect()
-    expect(await listOwed(owner)).toEqual(['USD 4000'])
-    const unsent = await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
-    expect(
-      unsent.filter(({ accountId }) => accountId === owner).map(({ place, units }) => `${place} ${units}`),
-    ).toEqual(expect.arrayContaining(places.map((place) => `${place} 30000000`)))
+    expect(await listOwed(owner)).toEqual(['USD 1000'])
+    const paid = []
+    for (const chain of ['base-sepolia', 'arbitrum-sepolia'])
+      paid.push(
+        ...(await unsentSettlements(cardDependencies(database()), { chain, at: noon, limit: 1000 })).filter(
+          ({ accountId }) => accountId === owner,
+        ),
+      )
+    // Settlements of a chain are sent in the order of their decisions, which have the same millisecond here.
+    expect(paid.map(({ place, units }) => `${place} ${units}`).toSorted()).toEqual(
+      places.map((place) => `${place} 30000000`).toSorted(),
+    )
   })
 
   it('is not carried from one chain to the other and back while both refuse', async () => {
@@ -188,7 +199,11 @@ onBothEngines('a card debt', (database) => {
     await force(owner, '15')
     const sendRefused = async (at: Date) => {
       const clock = () => at
-      const unsent = await unsentSettlements(cardDependencies(database()), { at, limit: 1000 })
+      const unsent = await unsentSettlements(cardDependencies(database()), {
+        chain: 'base-sepolia',
+        at,
+        limit: 1000,
+      })
       for (const { decisionId } of unsent.filter(({ accountId }) => accountId === owner))
         await releaseSpend(database(), { decisionId, at })
       await endSettlements(database(), at)
@@ -286,9 +301,9 @@ onBothEngines('a card debt', (database) => {
   it('settles again what the chain lost before its outcome was recorded', async () => {
     const owner = await newOwner(database(), { USDC: '20' })
     await force(owner, '15')
-    const [open] = (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).filter(
-      ({ accountId }) => accountId === owner,
-    )
+    const [open] = (
+      await unsentSettlements(cardDependencies(database()), { chain: 'base-sepolia', at: noon, limit: 1000 })
+    ).filter(({ accountId }) => accountId === owner)
     const decisionId = open?.decisionId ?? ''
     await settleSpend(database(), { decisionId, destination: external('base-sepolia'), at: noon })
     await lose(owner)
@@ -318,7 +333,11 @@ onBothEngines('a card debt', (database) => {
       const owner = await newOwner(database(), { USDC: '10' })
       await force(owner, '12')
       const [open] = (
-        await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+        await unsentSettlements(cardDependencies(database()), {
+          chain: 'base-sepolia',
+          at: noon,
+          limit: 1000,
+        })
       ).filter(({ accountId }) => accountId === owner)
       const decisionId = open?.decisionId ?? ''
       await fund(database(), owner, { USD: '5' })
@@ -382,9 +401,13 @@ onBothEngines('a card debt', (database) => {
     const [made] = await readSettlements(owner)
     const id = made?.id ?? ''
     const isUnsent = async () =>
-      (await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })).some(
-        ({ accountId }) => accountId === owner,
-      )
+      (
+        await unsentSettlements(cardDependencies(database()), {
+          chain: 'base-sepolia',
+          at: noon,
+          limit: 1000,
+        })
+      ).some(({ accountId }) => accountId === owner)
     const alarms = async () =>
       (await openAlarms(database())).filter(({ objectId }) => objectId === id).map(({ reason }) => reason)
     const set = (units: bigint) =>

@@ -38,7 +38,7 @@ import {
 onBothEngines('the escrow of cards', (database) => {
   const buildParts = (accountId: string, left = '1000') =>
     cardDependencies(database(), {
-      readCoverage: () => buildCoverage(database(), accountId, { left }),
+      readCoverages: async () => [await buildCoverage(database(), accountId, { left })],
       pull: pulling(database(), left),
     })
   /** Balances as `base-sepolia 900 + 0` (available + held), of USDC. */
@@ -55,7 +55,11 @@ onBothEngines('the escrow of cards', (database) => {
   }
   /** Makes the chain refuse the open attempts of an owner's settlements, as from a wallet that is empty. */
   const refuse = async (accountId: string) => {
-    const unsent = await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+    const unsent = await unsentSettlements(cardDependencies(database()), {
+      chain: 'base-sepolia',
+      at: noon,
+      limit: 1000,
+    })
     for (const { decisionId } of unsent.filter((each) => each.accountId === accountId))
       await releaseSpend(database(), { decisionId, at: noon })
     return endSettlements(database(), noon)
@@ -156,7 +160,7 @@ onBothEngines('the escrow of cards', (database) => {
     expect(await places(accountId)).toEqual(['base-sepolia 100 + 0', 'escrow.base-sepolia 0 + 900'])
     await applyCardEvents(buildParts(accountId), request, 'settled', [['clearing', '900']])
     const [settlement] = (
-      await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+      await unsentSettlements(cardDependencies(database()), { chain: 'base-sepolia', at: noon, limit: 1000 })
     ).filter((each) => each.accountId === accountId)
     expect(settlement).toMatchObject({ place: 'escrow.base-sepolia', units: 900_000_000n })
     expect(await settleAll(database(), accountId)).toEqual(['USDC 900000000'])
@@ -382,7 +386,7 @@ onBothEngines('the escrow of cards', (database) => {
   it('waits for the reversal of a payment that the chain has lost with its pull', async () => {
     const { accountId, pull } = await cleared()
     const [settlement] = (
-      await unsentSettlements(cardDependencies(database()), { at: noon, limit: 1000 })
+      await unsentSettlements(cardDependencies(database()), { chain: 'base-sepolia', at: noon, limit: 1000 })
     ).filter((each) => each.accountId === accountId)
     const decisionId = settlement?.decisionId ?? ''
     await settleAll(database(), accountId)

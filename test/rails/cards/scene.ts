@@ -5,7 +5,7 @@ import { available, external } from '../../../src/books/ledger/accounts.ts'
 import { balances } from '../../../src/books/ledger/balances.ts'
 import { post } from '../../../src/books/ledger/post.ts'
 import { createDecisionAuthenticator } from '../../../src/books/spending/authenticate.ts'
-import { type Coverage, coverageParameters } from '../../../src/books/spending/coverage.ts'
+import { type Coverage, pullParameters } from '../../../src/books/spending/coverage.ts'
 import { settleSpend } from '../../../src/books/spending/settle.ts'
 import { allowancePrices, allowanceValue } from '../../../src/chain/accounts/wallets.ts'
 import { newId } from '../../../src/core/base/ids.ts'
@@ -61,7 +61,7 @@ export function cardDependencies(
 ): CardAuthorizationDependencies & CardTransactionDependencies & SettlementParts {
   return {
     database,
-    chain,
+    chains: { all: [chain] },
     rates: createSnapshotRates(),
     railControls: createDatabaseRailControls({ database, defaultEnabled: true }),
     parsePolicy,
@@ -78,7 +78,7 @@ export function cardDependencies(
       cardPullMs: 2_500,
     },
     vouch: authenticateDecision,
-    readCoverage: async () => null,
+    readCoverages: async () => [],
     knownCards: createKnownCards(),
     pull: pulling(database),
     ...changes,
@@ -101,17 +101,19 @@ export function give(database: Database, accountId: string): Promise<void> {
  */
 export function pulling(database: Database, left = '1000000'): CardAuthorizationDependencies['pull'] {
   let micros = toMoney('USDC', left).units
-  return async ({ accountId, token, pulls, coverage }) => {
-    const [before, since, , tokens, prices] = coverageParameters(coverage)
+  return async ({ accountId, token, pulls, coverages }) => {
     let isPulled = true
-    for (const { asset, units } of pulls) {
+    for (const { place, asset, units } of pulls) {
+      const [before, since, tokens, prices] = pullParameters(
+        coverages.find((coverage) => coverage.place === place) ?? null,
+      )
       const decisionId = newId('dec', noon)
       const begun = await database.call<{ units: bigint | null }>(
         {
           name: 'test_pull',
           text: 'select card_pull_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as units',
         },
-        [decisionId, accountId, token, chain.name, asset, units, noon, before, since, tokens, prices],
+        [decisionId, accountId, token, place, asset, units, noon, before, since, tokens, prices],
       )
       if (begun[0]?.units === null) return false
       const worth = allowanceValue(parseStablecoin(asset), BigInt(units))
@@ -153,17 +155,21 @@ export async function endPull(database: Database, decisionId: string, isConfirme
   ])
 }
 
-/** A chain's view of an owner's wallet. @param left of the allowance, such as `1000`. */
+/** A chain's view of an owner's wallet. @param left of the allowance, such as `1000`. @param place the chain. */
 export async function buildCoverage(
   database: Database,
   accountId: string,
-  { left, onChain }: { left: string; onChain?: Partial<Record<Stablecoin, string>> },
+  {
+    left,
+    onChain,
+    place = chain.name,
+  }: { left: string; onChain?: Partial<Record<Stablecoin, string>>; place?: string },
 ): Promise<Coverage> {
-  const booked = (await balances(database, accountId)).filter(({ place }) => place === chain.name)
+  const booked = (await balances(database, accountId)).filter((balance) => balance.place === place)
   return {
     leftMicros: toMoney('USDC', left).units,
     since: noon,
-    place: chain.name,
+    place,
     tokens: stablecoins.map((token) => {
       const row = booked.find(({ asset }) => asset === token)
       const units = (row?.available ?? 0n) + (row?.held ?? 0n)
@@ -343,9 +349,9 @@ export async function listOwned(database: Database, accountId: string): Promise<
 
 /** Lets the chain confirm every settlement of an owner. @returns the amounts sent to the treasury. */
 export async function settleAll(database: Database, accountId: string): Promise<readonly string[]> {
-  const unsent = (await unsentSettlements(cardDependencies(database), { at: noon, limit: 100 })).filter(
-    (each) => each.accountId === accountId,
-  )
+  const unsent = (
+    await unsentSettlements(cardDependencies(database), { chain: 'base-sepolia', at: noon, limit: 100 })
+  ).filter((each) => each.accountId === accountId)
   for (const { decisionId } of unsent)
     await settleSpend(database, { decisionId, destination: external('base-sepolia'), at: noon })
   await endSettlements(database, noon)

@@ -298,9 +298,9 @@ onBothEngines('a card for one purchase', (database) => {
 
   it('is backed by the escrow of a wallet that its owner can empty', async () => {
     const owner = await newOwner(database(), { USDC: '200' }, 'passkey')
-    const readCoverage = () => buildCoverage(database(), owner, { left: '1000' })
+    const readCoverages = async () => [await buildCoverage(database(), owner, { left: '1000' })]
     const ordered = await order(owner, '120')
-    const covered = parts({ readCoverage })
+    const covered = parts({ readCoverages })
     expect((await reserveAmount(covered, ordered, { approvedBy: null, now: noon })).reason).toBe('approved')
     const card = await issueCard(covered, ordered)
     expect(await places(database(), owner)).toEqual(['base-sepolia 80 + 0', 'escrow.base-sepolia 0 + 120'])
@@ -311,7 +311,9 @@ onBothEngines('a card for one purchase', (database) => {
 
   it('passes a hold on that is on its way to the escrow', async () => {
     const owner = await newOwner(database(), { USDC: '60' }, 'passkey')
-    const covered = parts({ readCoverage: () => buildCoverage(database(), owner, { left: '1000' }) })
+    const covered = parts({
+      readCoverages: async () => [await buildCoverage(database(), owner, { left: '1000' })],
+    })
     const ordered = await order(owner, '20')
     await reserveAmount(covered, ordered, { approvedBy: null, now: noon })
     const card = await issueCard(covered, ordered)

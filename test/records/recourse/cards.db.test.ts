@@ -43,7 +43,7 @@ onBothEngines('recourse on a card purchase', (database) => {
       ...services,
       ...cards,
       settings: { ...services.settings, ...cards.settings },
-      chain: services.chain,
+      chains: services.chains,
       cardProcessor,
       signDocument: async () => '',
     }

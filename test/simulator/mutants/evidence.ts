@@ -121,7 +121,7 @@ export const evidenceMutants: readonly Mutant[] = [
     ['transfers', 'settle-pending', 'settlePending', ', isOnEachChain: true'],
     ['relays', 'settle-relays', 'settleRelays', ', isOnEachChain: true'],
     ['purchases', 'settle-purchases', 'settlePurchases', ', isOnEachChain: true'],
-    ['settlements', 'settle-cards', 'settleCards', ''],
+    ['settlements', 'pay-cards', 'payCards', ', isOnEachChain: true'],
   ].map(([what, job, round, rest]) => ({
     name: `nobody-finishes-${what}`,
     attack: `A crash leaves ${what} open forever, and their money held.`,

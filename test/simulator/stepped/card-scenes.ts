@@ -202,7 +202,7 @@ const settlement: Scene = {
     await purchase(bought, 'evt_1')(database)
     await deliver(bought, 'clearing', '20')(database)
     const findAttempt = async () => {
-      const [attempt] = await unsentSettlements(parts, { at: noon, limit: 1 })
+      const [attempt] = await unsentSettlements(parts, { chain: 'base-sepolia', at: noon, limit: 1 })
       if (attempt === undefined) throw new Error('no settlement is being sent')
       return attempt.decisionId
     }

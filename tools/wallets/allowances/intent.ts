@@ -34,20 +34,13 @@ export default defineTool({
       ),
     chain: chainInput
       .optional()
-      .describe(
-        'Chain by name: each has an allowance of its own. Default: the first of this deployment, the only one for `cards`.',
-      ),
+      .describe('Chain by name: each has an allowance of its own. Default: the first of this deployment.'),
   }),
   output: intentView,
   failures: ['not_found', 'wallet_busy', 'conflict', 'chain_not_supported'],
   example: { agentId: 'key_01h455vb4pex5vsknk084sn02q', dailyMax: '50' },
   chain: (context, { chain }) => onChain(context, chain),
   run: async (context, { agentId, dailyMax: requested }) => {
-    const [first] = context.chains.all
-    if (agentId === CARDS_AGENT && context.chain.name !== first.name)
-      throw new Failure('chain_not_supported', `Cards do not spend on "${context.chain.name}".`, {
-        hint: `Use "${first.name}".`,
-      })
     const { database, now: at } = context
     const accountId = requirePerson(context).account.id
     // Cards pay the debt.

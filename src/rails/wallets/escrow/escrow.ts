@@ -1,13 +1,14 @@
 /**
- * The escrow of an account: a smart account beside its wallet, for which the gateway alone signs. It holds what cards
- * have promised of a wallet that its owner can empty. Money comes by pulls, within the card programme's allowance on the
- * chain, pays for clearings, and goes back when no purchase holds it. Everything on its way stays held until the chain
- * has decided.
+ * The escrow of an account: a smart account beside its wallet, for which the gateway alone signs, at the same address on every
+ * chain. It holds what cards have promised of a wallet that its owner can empty. Money comes by pulls on its own chain, within the
+ * card programme's allowance there, pays for clearings, and goes back to the wallet on that chain when no purchase holds it.
+ * Everything on its way stays held until the chain has decided.
  */
 import { raiseAlarm } from '../../../books/alarms/alarms.ts'
 import { escrowPlace } from '../../../books/ledger/accounts.ts'
+import { balances } from '../../../books/ledger/balances.ts'
 import { type AuthenticateDecisions, isAuthentic } from '../../../books/spending/authenticate.ts'
-import { type Coverage, coverageParameters, type WantedPulls } from '../../../books/spending/coverage.ts'
+import { type Coverage, pullParameters, type WantedPulls } from '../../../books/spending/coverage.ts'
 import {
   type ContentRow,
   contentColumns,
@@ -35,6 +36,8 @@ const PAUSE_MS = 60_000
 /** Money that no purchase holds stays this long after a pull, because the purchase that waited for it takes it. */
 const STAYS_MS = 20_000
 const BATCH = 50
+/** Prefix of the places of an escrow's money. */
+const ESCROW = escrowPlace('')
 
 const byOwner: TransferAuthorization = { signer: 'sandbox', authorization: { kind: 'gateway' } }
 const byAllowance: TransferAuthorization = {
@@ -42,8 +45,13 @@ const byAllowance: TransferAuthorization = {
   authorization: { kind: 'allowance', agentId: CARDS_AGENT },
 }
 
+/** @property chain of the escrow's money. */
 export interface EscrowParts extends TransferDependencies {
   readonly vouch: AuthenticateDecisions
+}
+
+interface EveryChain<On> {
+  readonly chains: { readonly all: readonly On[] }
 }
 
 /**
@@ -51,22 +59,25 @@ export interface EscrowParts extends TransferDependencies {
  * @returns whether all of it has arrived within `withinMs`.
  */
 export async function pullForPurchase(
-  parts: EscrowParts,
-  { accountId, token, pulls, coverage }: WantedPulls,
+  parts: EscrowParts & EveryChain<EscrowParts['chain']>,
+  { accountId, token, pulls, coverages }: WantedPulls,
   withinMs: number,
 ): Promise<boolean> {
   const until = timers.monotonic() + withinMs
-  for (const { asset, units } of pulls) {
-    const pull = await beginPull(parts, {
+  for (const { place, asset, units } of pulls) {
+    const chain = parts.chains.all.find(({ name }) => name === place)
+    if (chain === undefined) return false
+    const there = { ...parts, chain }
+    const pull = await beginPull(there, {
       accountId,
       token,
       asset: parseStablecoin(asset),
       units: BigInt(units),
-      coverage,
+      coverage: coverages.find((coverage) => coverage.place === place) ?? null,
       at: parts.clock(),
     })
     // It is finished by the job where this process is too slow or dies.
-    if (pull !== null) void sendPull(parts, { ...pull, authorizedBy: byAllowance })
+    if (pull !== null) void sendPull(there, { ...pull, authorizedBy: byAllowance })
   }
   for (;;) {
     const [row] = await parts.database.call<{ open: bigint; released: bigint; settled: bigint }>(
@@ -86,7 +97,7 @@ export async function pullForPurchase(
 }
 
 /**
- * Begins to pull what approved purchases hold in a wallet.
+ * Begins to pull what approved purchases hold in a wallet on a chain.
  * @returns the number of pulls, which {@link keepEscrows} sends.
  */
 export async function beginPullsOfHolds(parts: BeginningParts, accountId: string, at: Date): Promise<number> {
@@ -124,7 +135,7 @@ async function beginPull(
 ): Promise<BegunPull | null> {
   const { database, chain, newId, vouch } = parts
   const { accountId, token, asset, units, coverage, at } = pull
-  const [left, since, , tokens, prices] = coverageParameters(coverage)
+  const [left, since, tokens, prices] = pullParameters(coverage)
   const decisionId = newId('dec', at)
   await openEscrow(parts, accountId)
   return database.transaction(async (connection) => {
@@ -182,7 +193,7 @@ function logOpen({ log }: Pick<EscrowParts, 'log'>, decisionId: string, err: unk
 }
 
 /**
- * Runs one round: sends pulls that were begun, pulls what approved purchases hold in wallets with owners, and gives back
+ * Runs one round on a chain: sends pulls that were begun, pulls what approved purchases hold in wallets with owners, and gives back
  * what none holds. @param signal stops the round early. @returns the number of movements.
  */
 export async function keepEscrows(parts: EscrowParts, signal: AbortSignal): Promise<number> {
@@ -212,7 +223,8 @@ async function accountsAtRisk(
         from card_authorization a join card_hold h on h.authorization_id = a.id and h.place = $1 and h.units > 0
           join wallet w on w.account_id = a.account_id and w.owner->>'kind' <> 'gateway'
         where a.status = 'pending' and not exists (
-          select from card_pull p where p.account_id = a.account_id and p.status = 'released' and p.ended_at > $2)
+          select from card_pull p
+          where p.account_id = a.account_id and p.place = $1 and p.status = 'released' and p.ended_at > $2)
         limit $3`,
     },
     [chain, new Date(at.getTime() - PAUSE_MS), BATCH],
@@ -232,7 +244,7 @@ interface UnsentRow extends ContentRow {
 
 /** Pulls that nothing was sent for, and that this gateway has decided. Any other raises an alarm and is not sent. */
 async function unsentPulls(
-  { database, log, settings }: EscrowParts,
+  { database, chain, log, settings }: EscrowParts,
   at: Date,
 ): Promise<readonly (BegunPull & { authorizedBy: TransferAuthorization })[]> {
   const rows = await database.call<UnsentRow>(
@@ -241,11 +253,11 @@ async function unsentPulls(
       text: `select p.decision_id, p.account_id as owner, p.place, p.asset, p.units, d.mac,
           w.owner->>'kind' = 'gateway' as is_ours, ${contentColumns}
         from card_pull p join decision d on d.id = p.decision_id join wallet w on w.account_id = p.account_id
-        where p.status = 'open' and not exists (select from transfer t where t.decision_id = p.decision_id)
+        where p.status = 'open' and p.place = $1 and not exists (select from transfer t where t.decision_id = p.decision_id)
           and not exists (select from alarm a where a.domain = 'cards' and a.object_id = p.decision_id and a.resolved_at is null)
-        order by p.decision_id limit $1`,
+        order by p.decision_id limit $2`,
     },
-    [BATCH],
+    [chain.name, BATCH],
   )
   const kept: (BegunPull & { authorizedBy: TransferAuthorization })[] = []
   for (const row of rows) {
@@ -335,19 +347,19 @@ async function giveBack(
   return true
 }
 
-/** Reads what an account's escrow has on a chain, in smallest units by asset: held and available. */
+/** Reads what an account's escrow has, in smallest units by chain and asset: held and available. */
 export async function readEscrow(
-  { kysely }: Connection,
-  { accountId, chain }: { accountId: string; chain: string },
-): Promise<readonly { readonly asset: Stablecoin; readonly units: bigint }[]> {
-  const place = escrowPlace(chain)
-  const rows = await kysely
-    .selectFrom('balance')
-    .select(({ fn }) => ['asset', fn.sum<string>('units').as('units')])
-    .where('account', 'in', [`${accountId}:${place}:available`, `${accountId}:${place}:held`])
-    .groupBy('asset')
-    .execute()
-  return rows.map(({ asset, units }) => ({ asset: parseStablecoin(asset), units: BigInt(units) }))
+  database: Connection,
+  accountId: string,
+): Promise<readonly { readonly chain: string; readonly asset: Stablecoin; readonly units: bigint }[]> {
+  const rows = await balances(database, accountId)
+  return rows
+    .filter(({ place, available, held }) => place.startsWith(ESCROW) && available + held > 0n)
+    .map(({ place, asset, available, held }) => ({
+      chain: place.slice(ESCROW.length),
+      asset: parseStablecoin(asset),
+      units: available + held,
+    }))
 }
 
 /**
@@ -356,10 +368,10 @@ export async function readEscrow(
  * @throws Failure `wallet_busy`.
  */
 export async function requireIdleWallet(
-  parts: BeginningParts & { readonly now: Date },
+  parts: Omit<BeginningParts, 'chain'> & EveryChain<BeginningParts['chain']> & { readonly now: Date },
   accountId: string,
 ): Promise<void> {
   if (!(await isWalletBusy(parts.database, accountId))) return
-  await beginPullsOfHolds(parts, accountId, parts.now)
+  for (const chain of parts.chains.all) await beginPullsOfHolds({ ...parts, chain }, accountId, parts.now)
   throw walletBusy({ isCommitted: true })
 }

@@ -1,6 +1,7 @@
-/** Reads how much cards may spend from an owner-held wallet, according to the chain. */
-import { balances } from '../../../books/ledger/balances.ts'
+/** Reads how much cards may spend from an owner-held wallet, according to the chains. */
+import { type Balance, balances } from '../../../books/ledger/balances.ts'
 import type { Coverage } from '../../../books/spending/coverage.ts'
+import { isStablecoin } from '../../../books/spending/sources.ts'
 import type { Clock } from '../../../core/base/clock.ts'
 import type { Log } from '../../../core/base/log.ts'
 import { timers } from '../../../core/base/timers.ts'
@@ -9,27 +10,60 @@ import { type Address, CARDS_AGENT, type Chain, type Wallet } from '../../../pro
 import type { Connection } from '../../../storage/database.ts'
 import { findOwnedWallet } from '../store.ts'
 
-/** How long a purchase waits for the chain. Without an answer the wallet funds nothing. */
+/** How long a purchase waits for the chains. Without an answer of one, the wallet funds nothing there. */
 const TIMEOUT_MS = 1_000
+
+type CoverageChain = Pick<Chain, 'name' | 'readAllowance' | 'allowancePrices' | 'readBalance'>
 
 export interface CoverageParts {
   readonly database: Connection
-  readonly chain: Pick<Chain, 'name' | 'readAllowance' | 'allowancePrices' | 'readBalance'>
+  readonly chains: { readonly all: readonly CoverageChain[] }
   readonly clock: Clock
   readonly log: Log
 }
 
-/** @returns null when the account has no owner-held wallet, or the chain does not answer in time. */
-export async function readCoverage(parts: CoverageParts, accountId: string): Promise<Coverage | null> {
-  const wallet = await findOwnedWallet(parts.database, accountId)
-  if (wallet === undefined || wallet.owner.kind === 'gateway') return null
+/** What is read beside a chain, before it. */
+interface Booked {
+  readonly wallet: Wallet & { readonly address: Address }
+  readonly rows: readonly Balance[]
+  readonly since: Date
+}
+
+/**
+ * Reads the chains on which the account has stablecoins, all at once.
+ * @returns nothing when the account has no owner-held wallet. A chain that does not answer in time is left out.
+ */
+export async function readCoverages(parts: CoverageParts, accountId: string): Promise<readonly Coverage[]> {
+  const { database, chains, clock } = parts
+  const wallet = await findOwnedWallet(database, accountId)
+  if (wallet === undefined || wallet.owner.kind === 'gateway') return []
+  const since = clock()
+  // The books are read before the chain: a later withdrawal may or may not be on the chain yet.
+  const rows = await balances(database, accountId)
+  const isFunded = ({ name }: CoverageChain) =>
+    rows.some(({ place, asset, available }) => place === name && isStablecoin(asset) && available > 0n)
+  const read = await Promise.all(
+    chains.all.filter(isFunded).map((chain) => readInTime(parts, chain, { wallet, rows, since })),
+  )
+  return read.filter((coverage) => coverage !== null)
+}
+
+async function readInTime(
+  { log }: Pick<CoverageParts, 'log'>,
+  chain: CoverageChain,
+  booked: Booked,
+): Promise<Coverage | null> {
   const waiting = new AbortController()
   const late = timers.sleep(TIMEOUT_MS, { signal: waiting.signal }).then(
     () => null,
     () => null,
   )
-  const reading = read(parts, wallet).catch((err: unknown) => {
-    parts.log.warn({ err, accountId }, 'the card coverage of a wallet cannot be read from the chain')
+  const reading = read(chain, booked).catch((err: unknown) => {
+    const { accountId } = booked.wallet
+    log.warn(
+      { err, accountId, chain: chain.name },
+      'the card coverage of a wallet cannot be read from a chain',
+    )
     return null
   })
   const coverage = await Promise.race([reading, late])
@@ -37,13 +71,7 @@ export async function readCoverage(parts: CoverageParts, accountId: string): Pro
   return coverage
 }
 
-async function read(
-  { database, chain, clock }: CoverageParts,
-  wallet: Wallet & { readonly address: Address },
-): Promise<Coverage | null> {
-  const since = clock()
-  // The books are read before the chain: a later withdrawal may or may not be on the chain yet.
-  const booked = (await balances(database, wallet.accountId)).filter(({ place }) => place === chain.name)
+async function read(chain: CoverageChain, { wallet, rows, since }: Booked): Promise<Coverage | null> {
   const [allowance, ...onChain] = await Promise.all([
     chain.readAllowance(wallet, CARDS_AGENT),
     ...stablecoins.map((token) => chain.readBalance(token, wallet.address)),
@@ -57,7 +85,7 @@ async function read(
     since,
     place: chain.name,
     tokens: stablecoins.map((token, index) => {
-      const row = booked.find(({ asset }) => asset === token)
+      const row = rows.find(({ place, asset }) => place === chain.name && asset === token)
       return {
         token,
         price: chain.allowancePrices[token],

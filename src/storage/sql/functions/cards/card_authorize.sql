@@ -11,8 +11,9 @@
 --     mac is stored if they prove right
 --   p_kyc_level, p_is_guest, p_key_expires_at: of the holder and the bound key, as the caller has read them
 --   p_is_ours: whether the gateway owns the wallet, as the caller has read it. Otherwise:
---   p_left, p_since, p_place: what is left of the chain's allowance, when the chain was read (null: it was not), its place
---   p_tokens, p_prices, p_on_chain, p_booked: of each token: its price there, its balance there, and in the books before that
+--   p_since: when the first of the chains was read (null: none was)
+--   p_chains, p_left, p_tokens, p_prices, p_on_chain, p_booked: of each token on a chain that was read: the chain, what is left of
+--     the allowance there, the token, its price there, its balance there, and in the books before that
 --   p_ask: {id, input, fingerprint, merchant, expires_at, since, max_open}: the approval to be requested if the policy asks for one,
 --     unless the same one or max_open of the key are open; and the time after which an approval must have been given to let this
 --     purchase pass, once. Null: neither
@@ -30,7 +31,7 @@
 create or replace function card_authorize(
   p_id text, p_card text, p_version int, p_token text, p_webhook text, p_units bigint, p_partial boolean, p_refusal text,
   p_about jsonb, p_places text[], p_assets text[], p_rates bigint[], p_spend jsonb,
-  p_fingerprint text, p_is_ours boolean, p_left bigint, p_since timestamptz, p_place text,
+  p_fingerprint text, p_is_ours boolean, p_since timestamptz, p_chains text[], p_left bigint[],
   p_tokens text[], p_prices bigint[], p_on_chain bigint[], p_booked bigint[],
   p_kyc_level text, p_is_guest boolean, p_key_expires_at timestamptz, p_ask jsonb default null,
   p_float bigint default 0, p_event text default null, p_is_reserve boolean default false,
@@ -49,7 +50,6 @@ declare
   v_day date;
   v_need numeric;
   v_total numeric := 0;
-  v_left bigint;
   v_caps bigint[];
   v_used bigint;
   v_worth numeric;
@@ -161,10 +161,8 @@ begin
     perform 1 from balance b where b.account > q.account || ':' and b.account < q.account || ';'
     order by b.account, b.asset for update;
 
-    if not p_is_ours then
-      v_left := coalesce(p_left - card_open_micros(q.account, p_place, p_tokens, p_prices, p_since), 0);
-    end if;
-    v_caps := card_caps(q.account, p_places, p_assets, v_left, p_tokens, p_prices, p_on_chain, p_booked);
+    v_caps := card_caps(q.account, p_places, p_assets, p_is_ours, p_since, p_chains, p_left, p_tokens, p_prices, p_on_chain,
+      p_booked);
     select coalesce(sum(div(p.cap::numeric * p.rate, 10000000000)), 0) into v_total
     from unnest(p_rates, v_caps) as p (rate, cap);
     if v_total < v_need * 10000 and p_partial and v_total >= 10000 then
@@ -196,8 +194,9 @@ begin
     end if;
 
     if not p_is_ours and v_worth = 0 then
-      select coalesce(sum(h.micros), 0) into v_floating from unnest(v_places, v_worths) as h (place, micros) where h.place = p_place;
-      v_is_floating := v_floating > 0 and v_floating + card_float_micros(q.account, p_place) > p_float;
+      select coalesce(sum(h.micros), 0) into v_floating from unnest(v_places, v_worths) as h (place, micros)
+      where h.place <> 'bank' and left(h.place, 7) <> 'escrow.';
+      v_is_floating := v_floating > 0 and v_floating + card_float_micros(q.account) > p_float;
     end if;
     v_facts := q.facts || jsonb_build_object('asset', v_assets[1],
       'chain', case v_places[1] when 'bank' then null else replace(v_places[1], 'escrow.', '') end,
@@ -225,8 +224,9 @@ begin
         end if;
       exception when sqlstate 'BPULL' then
         verdict := 'pull';
-        pulls := (select jsonb_agg(jsonb_build_object('asset', h.asset, 'units', h.units::text) order by h.ordinal)
-          from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal) where h.place = p_place);
+        pulls := (select jsonb_agg(jsonb_build_object('place', h.place, 'asset', h.asset, 'units', h.units::text) order by h.ordinal)
+          from unnest(v_places, v_assets, v_takes) with ordinality as h (place, asset, units, ordinal)
+          where h.place <> 'bank' and left(h.place, 7) <> 'escrow.');
         return;
       end;
     else

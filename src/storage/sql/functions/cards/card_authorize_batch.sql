@@ -43,12 +43,12 @@ begin
     select * from rows from (jsonb_to_recordset(p_requests) as (
       id text, card text, version int, kyc_level text, is_guest boolean, key_expires_at timestamptz, token text, webhook text,
       units bigint, partial boolean, refusal text, about text, places text[], assets text[], rates bigint[], spend text,
-      fingerprint text, is_ours boolean, "left" bigint, since timestamptz, place text, tokens text[], prices bigint[],
+      fingerprint text, is_ours boolean, since timestamptz, chains text[], lefts bigint[], tokens text[], prices bigint[],
       on_chain bigint[], booked bigint[], ask text, float bigint, event text, is_reserve boolean
     )) with ordinality as p order by p.ordinality
   loop
     select * into r from card_authorize(q.id, q.card, q.version, q.token, q.webhook, q.units, q.partial, q.refusal,
-      q.about::jsonb, q.places, q.assets, q.rates, q.spend::jsonb, q.fingerprint, q.is_ours, q."left", q.since, q.place,
+      q.about::jsonb, q.places, q.assets, q.rates, q.spend::jsonb, q.fingerprint, q.is_ours, q.since, q.chains, q.lefts,
       q.tokens, q.prices, q.on_chain, q.booked, q.kyc_level, q.is_guest, q.key_expires_at,
       q.ask::jsonb, coalesce(q.float, 0), q.event, coalesce(q.is_reserve, false));
     pulls := r.pulls;

@@ -2,7 +2,8 @@
 -- for a purchase that waits for it, or everything that is held for approved purchases. The money is held until the chain decides.
 --
 -- Arguments: p_decision is the id of the decision, and of the pull; p_token names the purchase; p_token and p_units are null for holds.
---   p_left, p_since, p_tokens and p_prices as in card_authorize: a purchase takes nothing of the allowance that others need.
+--   p_left, p_since, p_tokens and p_prices: what is left of the allowance on the chain, when it was read (null: it was not), and the
+--   tokens' prices there. A purchase takes nothing of the allowance that others need.
 -- Returns how much is pulled by this call; null: nothing, because there is not enough, or the purchase has a pull under way already.
 -- Locks: the account; then all balances of the account, by account and asset.
 create or replace function card_pull_begin(
@@ -17,7 +18,8 @@ begin
   perform 1 from balance b where b.account > p_account || ':' and b.account < p_account || ';'
   order by b.account, b.asset for update;
   if p_token is not null and exists (
-    select from card_pull p where p.account_id = p_account and p.ended_at is null and p.token = p_token and p.asset = p_asset
+    select from card_pull p where p.account_id = p_account and p.ended_at is null and p.token = p_token and p.place = p_place
+      and p.asset = p_asset
   ) then
     return null;
   elsif p_token is null then
