@@ -2,8 +2,10 @@
  * Bad input over REST and MCP: each gets its problem with its code, and no money moves. An error in the request itself
  * is answered equally on both; an error in a tool's arguments is answered in its result.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { ownContracts, sandboxTokens } from '../../src/chain/rpc/networks.ts'
 import { type Agent, type AgentRequest, newAgent } from '../journeys/agent.ts'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { newGuest } from '../journeys/people.ts'
@@ -120,6 +122,8 @@ describe('bad arguments', () => {
       'destination',
     ],
     ['the zero address', written.replace(fine.destination, `0x${'0'.repeat(40)}`), 'destination'],
+    ['the contract of a token', written.replace(fine.destination, sandboxTokens.USDC.address), 'destination'],
+    ['the desk of swaps', written.replace(fine.destination, ownContracts.swapDesk.address), 'destination'],
     ['an empty signature', written.replace('"sandbox"', '""'), 'signature'],
     ['an empty object', '{}', 'destination'],
   ]

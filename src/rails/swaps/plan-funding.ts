@@ -17,7 +17,7 @@ import type { SwapAggregator } from '../../providers/swap-aggregator/port.ts'
 import { planTransfer, type TransferAuthorization } from '../wallets/transfers/send-transfer.ts'
 import { FUNDING_WAIT_MS } from './fundings.ts'
 import { findVenue, type PlanSwapDependencies, SLIPPAGE_BPS, toExecutable } from './plan-swap.ts'
-import { quoteSwap } from './quote-swap.ts'
+import { askAll, findSilence } from './quote-swap.ts'
 import { buildDeskTransfer } from './send-swap.ts'
 import type { ExecutableQuote } from './store.ts'
 
@@ -61,7 +61,7 @@ export interface PlannedFunding {
 /**
  * Plans one move of USDC to the chain of a payment.
  * @returns undefined where the money is there, or no other chain has what lacks.
- * @throws Failure `rates_unavailable`.
+ * @throws Failure `rates_unavailable`; `provider_unavailable` when the money may be there, and a chain does not answer.
  */
 export async function planFunding(
   parts: PlanFundingDependencies,
@@ -77,14 +77,17 @@ export async function planFunding(
     .filter(({ place, available }) => place !== chain && available >= needed)
     .filter(({ place }) => parts.chains.all.some(({ name }) => name === place) && payment.mayLeave(place))
     .toSorted((one, other) => (one.available > other.available ? -1 : 1))
+  let silence: Failure | undefined
   for (const { place: from, available: has } of sources)
     for (const route of ROUTES) {
       const aggregator = parts.swapAggregators.find(({ tool }) => tool === route)
       if (aggregator === undefined) continue
       const found = await quoteMove(parts, { aggregator, payment, from, needed, has })
-      if (found !== undefined && found.etaSec <= (payment.withinSec ?? found.etaSec))
+      if (found instanceof Failure) silence ??= found
+      else if (found !== undefined && found.etaSec <= (payment.withinSec ?? found.etaSec))
         return toFunding(parts, { ...found, payment, needed, from })
     }
+  if (silence !== undefined) throw silence
   return undefined
 }
 
@@ -93,7 +96,10 @@ interface Move {
   readonly etaSec: number
 }
 
-/** Finds the least that must leave a chain for what is needed to arrive; undefined where the chain has less, or there is no way. */
+/**
+ * Finds the least that must leave a chain for what is needed to arrive; undefined where the chain has less, or there is no way. A failure
+ * where nobody could say.
+ */
 async function quoteMove(
   parts: PlanFundingDependencies,
   {
@@ -109,7 +115,7 @@ async function quoteMove(
     readonly needed: bigint
     readonly has: bigint
   },
-): Promise<Move | undefined> {
+): Promise<Move | Failure | undefined> {
   const [sold, bought] = [from, chain].map((name) =>
     isSwapChain(name) ? findSwapToken(name, 'USDC') : undefined,
   )
@@ -121,14 +127,11 @@ async function quoteMove(
       ...{ from: sold, to: bought, amountIn: units, slippageBps: SLIPPAGE_BPS, sender: wallet },
       ...(venue === undefined ? {} : { venue }),
     }
-    const quoted = await quoteSwap([aggregator], request).catch((error: unknown) => {
-      if (error instanceof Failure && error.code === 'no_route') return undefined
-      throw error
-    })
-    const swap = quoted === undefined ? null : toExecutable(quoted.best, venue, units)
-    if (quoted === undefined || swap === null) return undefined
+    const { best, failed } = await askAll([aggregator], request)
+    const swap = best === undefined ? null : toExecutable(best, venue, units)
+    if (best === undefined || swap === null) return findSilence([aggregator], failed)
     const lacking = needed - swap.route.minReceived
-    if (lacking <= 0n) return { swap, etaSec: quoted.best.durationSec }
+    if (lacking <= 0n) return { swap, etaSec: best.durationSec }
     units += lacking
   }
   return undefined

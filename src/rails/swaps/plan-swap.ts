@@ -7,7 +7,7 @@ import type { Chain } from '../../providers/chain/port.ts'
 import type { SwapAggregator, SwapVenue } from '../../providers/swap-aggregator/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { isQuoteUsed } from './orders.ts'
-import { quoteSwap, type RankedOffer } from './quote-swap.ts'
+import { findSilence, quoteSwap, type RankedOffer } from './quote-swap.ts'
 import { type ExecutableQuote, findQuote } from './store.ts'
 
 /** Accepted shortfall against the expected output, unless the caller says another: 0.5 %. */
@@ -133,9 +133,9 @@ async function quoteNow(
     )
   const units = readUnits('sell.amount', sell.token, sell.amount)
   const request = { from, to, amountIn: units, slippageBps: maxSlippageBps, sender: wallet, venue }
-  const { best } = await quoteSwap(aggregators, request)
+  const { best, failed } = await quoteSwap(aggregators, request)
   const executable = toExecutable(best, venue, units)
-  if (executable === null) throw notExecutable()
+  if (executable === null) throw findSilence(aggregators, failed) ?? notExecutable()
   return executable
 }
 

@@ -36,6 +36,17 @@ export async function quoteSwap(
   request: SwapRequest,
   deadlineMs = DEADLINE_MS,
 ): Promise<SwapQuote> {
+  const { best, ...others } = await askAll(aggregators, request, deadlineMs)
+  if (best !== undefined) return { best, ...others }
+  throw noOffer(request, others.failed)
+}
+
+/** Queries all aggregators. @returns without `best` when no offer remains. */
+export async function askAll(
+  aggregators: readonly SwapAggregator[],
+  request: SwapRequest,
+  deadlineMs = DEADLINE_MS,
+): Promise<Omit<SwapQuote, 'best'> & { readonly best: RankedOffer | undefined }> {
   const asked = aggregators.filter(({ isLocal }) => isLocal !== true || request.venue !== undefined)
   // Routes of strangers between chains are prices only.
   const priced = request.venue?.destination === undefined ? request : { ...request, venue: undefined }
@@ -50,8 +61,28 @@ export async function quoteSwap(
   // A price that nobody makes good is an alternative only.
   const best = offered.find(({ call }) => call !== undefined) ?? offered[0]
   const alternatives = offered.filter((offer) => offer !== best)
-  if (best !== undefined) return { best, alternatives, failed }
-  throw noOffer(request, failed)
+  return { best, alternatives, failed }
+}
+
+/**
+ * Tells that what moves money on our own chains could not be asked, for example because one of them does not answer.
+ * @returns undefined where each of them has answered.
+ */
+export function findSilence(
+  aggregators: readonly SwapAggregator[],
+  failed: SwapQuote['failed'],
+): Failure | undefined {
+  const silent = failed.filter(
+    ({ tool, reason }) =>
+      !permanentReasons.has(reason) && aggregators.some((one) => one.isLocal === true && one.tool === tool),
+  )
+  if (silent.length === 0) return undefined
+  const tools = silent.map(({ tool, reason }) => `${tool}: ${reason}`).join(', ')
+  return new Failure(
+    'provider_unavailable',
+    `A chain does not answer, so that no way between the two can be planned (${tools}). Nothing was sent.`,
+    { retryAfter: 5, hint: 'Repeat the call with the same idempotency key.' },
+  )
 }
 
 /** Checks whether fees and gas exceed the output. */

@@ -12,7 +12,7 @@ import { createLifi } from '../../../src/providers/swap-aggregator/lifi.ts'
 import type { SwapAggregator, SwapOffer, SwapRequest } from '../../../src/providers/swap-aggregator/port.ts'
 import { createSandboxAggregators } from '../../../src/providers/swap-aggregator/sandbox.ts'
 import { parsePair } from '../../../src/rails/swaps/pair.ts'
-import { quoteSwap } from '../../../src/rails/swaps/quote-swap.ts'
+import { askAll, findSilence, quoteSwap } from '../../../src/rails/swaps/quote-swap.ts'
 import { movedClock } from '../investing/scene.ts'
 
 const requestFor = (
@@ -54,6 +54,22 @@ const hanging = (tool: string): SwapAggregator => ({
 })
 
 describe('a swap quote', () => {
+  it('tells a chain that does not answer from a route that does not exist', async () => {
+    const local = (one: SwapAggregator): SwapAggregator => ({ ...one, isLocal: true })
+    const venue = { chain: {}, at: new Date() } as unknown as NonNullable<SwapRequest['venue']>
+    const ask = async (all: readonly SwapAggregator[]) => {
+      const { best, failed } = await askAll(all, { ...requestFor(), venue })
+      return [best, findSilence(all, failed)?.code]
+    }
+    expect(await ask([local(failing('cctp', 'unavailable'))])).toEqual([undefined, 'provider_unavailable'])
+    const none: SwapAggregator = {
+      tool: 'cctp',
+      quote: async () => ({ status: 'none', reason: 'no_route' }),
+    }
+    expect(await ask([local(none)])).toEqual([undefined, undefined])
+    expect(await ask([failing('stranger', 'unavailable')])).toEqual([undefined, undefined])
+  })
+
   it('never uses an offer of nothing, or an implausibly high one', async () => {
     const wrong = [
       offering('nothing', { amountOut: 0n, amountOutMin: 0n }),

@@ -52,7 +52,7 @@ interface KnownTransfer extends TransferRequest {
 }
 
 export interface Admission {
-  readonly chain: Pick<Chain, 'name' | 'tokens'>
+  readonly chain: Pick<Chain, 'name' | 'tokens' | 'swapDesk' | 'bridgeDesk' | 'entryPoint'>
   readonly screening: AddressScreening
   readonly rates: Rates
   readonly settings: { readonly aml: AmlLimits }
@@ -104,7 +104,23 @@ export async function admitTransfer(
     throw new Failure('invalid_request', 'destination: is the paying wallet itself', {
       issues: [{ path: 'destination', message: 'is the paying wallet itself' }],
     })
+  if (isLostAt(chain, destination)) {
+    const message = 'is a contract that gives nothing back of what is sent to it'
+    throw new Failure('invalid_request', `destination: ${message}`, {
+      issues: [{ path: 'destination', message }],
+    })
+  }
   return screenTransfer(admission, { ...request, destination }, { payer: wallet.address, isOwnWallet })
+}
+
+/** Tokens, and the contracts behind wallets and swaps: what is paid to them is nobody's, or the next caller's. */
+function isLostAt(
+  { tokens, swapDesk, bridgeDesk, entryPoint }: Admission['chain'],
+  destination: string,
+): boolean {
+  return [swapDesk, bridgeDesk, entryPoint, ...Object.values(tokens)].some(
+    (one) => lowerCase(one) === destination,
+  )
 }
 
 /** Evaluates the complete AML policy. @throws Failure `screening_unavailable`, `rates_unavailable`. */
