@@ -44,15 +44,25 @@ export type Plan = (memories: Pick<Memories, 'of'>) => Shot
 const schema = z.custom<Schema>((value) => typeof value === 'object' && value !== null)
 const part = z.custom<Part>(() => true)
 const media = z.record(z.string(), z.object({ schema: schema.optional(), example: part.optional() }))
+/** Its description tells which ids it takes. */
+const parameter = z
+  .object({
+    name: z.string(),
+    in: z.string(),
+    required: z.boolean().default(false),
+    description: z.string().optional(),
+    schema,
+  })
+  .transform(({ description, ...rest }) =>
+    description === undefined ? rest : { ...rest, schema: { ...rest.schema, description } },
+  )
 const document = z.object({
   paths: z.record(
     z.string(),
     z.record(
       z.string(),
       z.object({
-        parameters: z
-          .array(z.object({ name: z.string(), in: z.string(), required: z.boolean().default(false), schema }))
-          .default([]),
+        parameters: z.array(parameter).default([]),
         requestBody: z.object({ content: media }).optional(),
         responses: z.record(z.string(), z.object({ description: z.string(), content: media.optional() })),
       }),
