@@ -23,10 +23,10 @@ const deployed = {
 export const sandboxMessengerAddress: Address = deployed.test.messenger
 export const sandboxTransmitterAddress: Address = deployed.test.transmitter
 
-/** Who signs there; its private key is keccak256 of `bursar sandbox attester`. */
+/** Address that signs attestations in the sandbox. Its private key is keccak256 of `bursar sandbox attester`. */
 export const sandboxAttesterAddress: Address = '0xE899d92e0182e3b5De2D3a9fa80E2201be17C382'
 
-/** Who gets its fees there: the last 20 bytes of keccak256 of `bursar sandbox bridge fees`. */
+/** Address that receives the bridge's fees in the sandbox: the last 20 bytes of keccak256 of `bursar sandbox bridge fees`. */
 export const sandboxFeeRecipient: Address = '0xCB5CC6AC06B31E08fA1Cfc003D556EA965ed2487'
 
 /** @property domain Circle's number of the chain. */

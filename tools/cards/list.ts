@@ -77,10 +77,10 @@ function viewEscrow(
   parts: Awaited<ReturnType<typeof readEscrow>>,
   defaultChain: string,
 ): z.output<typeof escrowView> {
-  const sumOf = (asset: Stablecoin) =>
+  const sumUnits = (asset: Stablecoin) =>
     parts.reduce((sum, part) => (part.asset === asset ? sum + part.units : sum), 0n)
   const most = parts
-    .map(({ asset }) => ({ asset, units: sumOf(asset) }))
+    .map(({ asset }) => ({ asset, units: sumUnits(asset) }))
     .reduce((first, other) => (other.units > first.units ? other : first), {
       asset: 'USDC' as Stablecoin,
       units: 0n,

@@ -45,7 +45,7 @@ export async function judgeBridgeCall(context: CallContext, data: Hex): Promise<
     case 'localDomain':
       return read(cctpOn(state.network.name).domain)
     case 'remoteTokenMessengers': {
-      const encoded = chainOf(call.args[0]) === undefined ? zeroHash : toWord(sandboxMessengerAddress)
+      const encoded = findChain(call.args[0]) === undefined ? zeroHash : toWord(sandboxMessengerAddress)
       return { result: encoded, encoded, commit: () => undefined }
     }
     case 'usedNonces':
@@ -67,7 +67,7 @@ async function judgeDelivery(
   const parsed = parseBurnMessage(message)
   if (parsed === undefined) throw new Error('Invalid message body')
   const { source, nonce, burn } = parsed
-  const name = chainOf(source)
+  const name = findChain(source)
   if (parsed.destination !== cctpOn(state.network.name).domain) throw new Error('Invalid destination domain')
   const sender = slice(message, SENDER, SENDER + 32)
   if (name === undefined || sender !== toWord(sandboxMessengerAddress))
@@ -99,7 +99,7 @@ export function findBurnRefusal(
   if (token !== 'USDC') return 'the burn fails: Burn token not supported'
   if (units - route.minReceived >= units) return 'the burn fails: Max fee must be less than amount'
   if (burn.domain === cctpOn(name).domain) return 'the burn fails: Domain is local domain'
-  return chainOf(burn.domain) === undefined ? 'the burn fails: No TokenMessenger for domain' : undefined
+  return findChain(burn.domain) === undefined ? 'the burn fails: No TokenMessenger for domain' : undefined
 }
 
 /** Makes a burn that was judged. @param from wallet that pays, and that gets what is minted. */
@@ -130,8 +130,8 @@ export function makeBurn(
   )
 }
 
-/** Names the simulated chain with a number of Circle's. */
-function chainOf(domain: number) {
+/** Finds the simulated chain with a number of Circle's. */
+function findChain(domain: number) {
   return chainNames.find(
     (name) => cctpOn(name).messenger === sandboxMessengerAddress && cctpOn(name).domain === domain,
   )

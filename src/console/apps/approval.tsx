@@ -86,7 +86,7 @@ export function ApprovalPanel({
   )
 }
 
-/** What moves from another chain before the payment, as it was planned. */
+/** Tells which money was planned to move from another chain before the payment. */
 function MovesFirst({ funding }: { readonly funding: Members }) {
   const [step] = Array.isArray(funding.steps) ? funding.steps.map(readRecord) : []
   if (step === undefined) return null

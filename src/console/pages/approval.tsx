@@ -307,7 +307,7 @@ function Payee({
   )
 }
 
-/** What moves from another chain before the payment, and what that costs. */
+/** Tells the owner which money moves from another chain before the payment, and at what cost. */
 function MovesFirst({ approval: { funding } }: { readonly approval: Approval }) {
   const [step] = funding?.steps ?? []
   if (funding === undefined || step === undefined) return null

@@ -113,7 +113,7 @@ export async function admitTransfer(
   return screenTransfer(admission, { ...request, destination }, { payer: wallet.address, isOwnWallet })
 }
 
-/** Tokens, and the contracts behind wallets and swaps: what is paid to them is nobody's, or the next caller's. */
+/** Checks whether an address is a token, or a contract behind wallets and swaps. Money that is paid to one is lost to its payer. */
 function isLostAt(
   { tokens, swapDesk, bridgeDesk, entryPoint }: Admission['chain'],
   destination: string,
