@@ -175,10 +175,8 @@ def read_postings(directory, manifest, spends):
 
 def check_holds(decisions, spends, left, holds, manifest):
     """Each spend held its money, which left as the spend ended. A card's money stays held for what it promised."""
-    for id, s in spends.items():
+    for id, s in ((id, s) for id, s in spends.items() if s["source"] not in (None, s["held"])):
         gone, back = sum(left[id].values()), left[id].get(s["source"], 0)
-        if s["source"] is None or s["source"] == s["held"]:
-            continue
         # What was held in the wallet first, and more of it, was carried to the purse that pays.
         held = holds[id, True] or (s["units"] if holds[id, False] >= s["units"] else 0)
         if held < s["units"]:
@@ -214,6 +212,7 @@ def check_budgets(directory, manifest, decisions, spends, released):
     first, last, used = manifest["from"][:10], manifest["to"][:10], defaultdict(lambda: [0, 0])
     for number, u in rows(directory, "usage"):
         said, added = [int(u["counted"]), u["count"]], counted.pop((u["key"], u["day"]), [0, 0])
+        added = [added[0] + int(u["unasked"]["counted"]), added[1] + u["unasked"]["count"]]
         if u["day"] < first:
             for span, start in starts_of(u["day"]).items():
                 used[u["key"], span, start][0] += said[0]

@@ -301,6 +301,8 @@ export interface BudgetUsageTable {
   day: string
   used_micros: Generated<bigint>
   count: Generated<number>
+  unasked_micros: Generated<bigint>
+  unasked_count: Generated<number>
 }
 
 export interface BusinessClockTable {

@@ -465,11 +465,6 @@ describe.each(longestEngines)('cards on two chains on $engine', ({ isPostgres })
       240_000,
     )
 
-    // A known defect: what a partial reversal gave back to a key's budget is still in `counted` of spends.jsonl. Red once it is mended.
-    it.runIf(canVerify).fails(
-      'leaves books that a stranger recomputes',
-      () => world.expectRecomputed(),
-      60_000,
-    )
+    it.runIf(canVerify)('leaves books that a stranger recomputes', () => world.expectRecomputed(), 60_000)
   })
 })

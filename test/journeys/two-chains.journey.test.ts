@@ -462,7 +462,7 @@ describe.each(longestEngines)('two chains on $engine', ({ isPostgres }) => {
           dailyMax: '6',
           chain: 'arbitrum-sepolia',
         }),
-      ).toMatchObject({ status: 400, body: { code: 'chain_not_supported' } })
+      ).toMatchObject({ status: 200, body: { typedData: { domain: { chainId: 421_614 } } } })
     })
 
     it('offers a quote on both chains, and settles it on the one that was paid', async () => {

@@ -133,17 +133,20 @@ export function spendPages(database: Connection, { firstId, lastId, from, to }: 
   })
 }
 
-/** A use of a key's budgets on a UTC day. */
+/** A use of a key's budgets on a UTC day. @property unasked part of it that no decision counted: a card network took it. */
 export interface UsageRow {
   readonly key: string
   readonly day: string
   readonly counted: bigint
   readonly count: number
+  readonly unasked: { readonly counted: string; readonly count: number }
 }
 
 const usage: Statement = {
   name: 'bundle_usage',
-  text: `select u.key_id as key, u.day::text as day, u.used_micros as counted, u.count from budget_usage u
+  text: `select u.key_id as key, u.day::text as day, u.used_micros as counted, u.count,
+      jsonb_build_object('counted', u.unasked_micros::text, 'count', u.unasked_count) as unasked
+    from budget_usage u
     where (u.key_id, u.day) > ($1, $2::date) and u.day < $3::date order by u.key_id, u.day limit $4`,
 }
 

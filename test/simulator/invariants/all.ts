@@ -4,6 +4,7 @@ import { budgetsKept } from './budgets-kept.ts'
 import { channelsBought } from './channels-bought.ts'
 import { channelsCharged } from './channels-charged.ts'
 import { clearingsPaidOnce } from './clearings-paid-once.ts'
+import { countersAddUp } from './counters-add-up.ts'
 import { decisionsSealed } from './decisions-sealed.ts'
 import { depositsBooked } from './deposits-booked.ts'
 import { incomeReceived } from './income-received.ts'
@@ -24,6 +25,7 @@ export const invariants: readonly Invariant[] = [
   nothingHeld,
   nothingBelowZero,
   budgetsKept,
+  countersAddUp,
   ownerCapsKept,
   transfersOnce,
   incomeReceived,

@@ -1,5 +1,6 @@
 -- Applies an event to a purchase, once: clearing, reversal, refund, return_reversal (of a refund), or close with its last status.
--- Clearings without an approval count in the card's day and the key's budget. The reversal of a refund first takes what was
+-- Clearings without an approval count in the card's day and the key's budget, as what nobody was asked for. What a reversal or a
+-- close gives back counts no longer, for the latest decision first. The reversal of a refund first takes what was
 -- refunded, which was counted already. The uncovered part becomes a debt, reported as shortfall in cents.
 --
 -- A card for one purchase: a clearing takes what was reserved for it, also one that was never authorized, if no other purchase has.
@@ -185,9 +186,20 @@ begin
     insert into card_usage as u (card_id, day, units) values (a.card_id, a.day, greatest(div(v_more - v_back, 10000), 0))
     on conflict (card_id, day) do update set units = greatest(u.units + div(v_more - v_back, 10000), 0);
     -- An event without a standing approval was not counted as a spend yet.
-    insert into budget_usage as u (key_id, day, used_micros, count)
-    select k, a.day, greatest(v_more - v_back, 0), v_first from unnest(key_path(a.key_id)) k where a.key_id is not null
-    on conflict (key_id, day) do update set used_micros = greatest(u.used_micros + v_more - v_back, 0), count = u.count + v_first;
+    insert into budget_usage as u (key_id, day, used_micros, count, unasked_micros, unasked_count)
+    select k, a.day, greatest(v_more - v_back, 0), v_first, v_more, v_first from unnest(key_path(a.key_id)) k where a.key_id is not null
+    on conflict (key_id, day) do update set used_micros = greatest(u.used_micros + v_more - v_back, 0), count = u.count + v_first,
+      unasked_micros = u.unasked_micros + v_more, unasked_count = u.unasked_count + v_first;
+    v_left := v_back;
+    for h in select r.decision_id, r.usd_micros from reservation r where r.usd_micros > 0 and v_back > 0
+      and (r.decision_id = a.decision_id
+        or r.decision_id in (select i.decision_id from card_increment i where i.authorization_id = a.id))
+    order by r.decision_id desc loop
+      exit when v_left = 0;
+      v_worth := least(v_left, h.usd_micros);
+      update reservation set usd_micros = usd_micros - v_worth where decision_id = h.decision_id;
+      v_left := v_left - v_worth;
+    end loop;
   end if;
   -- The reserve of a purchase that is open ends with it.
   if p_kind = 'close' and a.status = 'pending' and not exists (
