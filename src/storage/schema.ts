@@ -589,6 +589,7 @@ export interface DecisionSealTable {
   hash: string
   receipt: string
   sealed_at: Date
+  issuer: string | null
 }
 
 export interface DeploymentTable {

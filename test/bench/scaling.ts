@@ -136,8 +136,8 @@ async function fillTransfers(client: pg.Client, count: number): Promise<void> {
     insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units)
       select ${id('dec')}, ${before('at')}, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units
       from decision d join example e on d.id = e.decision_id, ${series};
-    insert into decision_seal (sequence, decision_id, previous, hash, receipt, sealed_at)
-      select sequence + 1000000 + i, ${id('dec')}, previous, md5(i::text) || md5('seal' || i), receipt, ${before('sealed_at')}
+    insert into decision_seal (sequence, decision_id, previous, hash, receipt, issuer, sealed_at)
+      select sequence + 1000000 + i, ${id('dec')}, previous, md5(i::text) || md5('seal' || i), receipt, issuer, ${before('sealed_at')}
       from (select * from decision_seal order by sequence desc limit 1) s, ${series};
     insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, status, reserved_at, resolved_at, taken)
       select ${id('dec')}, account_id, key_id, (${before('reserved_at')})::date, usd_micros, source, held, asset, units, status,

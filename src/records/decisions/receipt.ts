@@ -22,8 +22,26 @@ export async function signReceipt(
   key: SigningKey,
   { issuer, content }: { issuer: string; content: DecisionContent },
 ): Promise<string> {
-  const payload = canonicalJson({ iss: issuer, ...receiptClaims(content) })
-  return signJws(key, { type: RECEIPT_TYPE, payload })
+  return signJws(key, { type: RECEIPT_TYPE, payload: receiptPayload(issuer, content) })
+}
+
+/** A receipt without its payload. @see https://www.rfc-editor.org/rfc/rfc7515#appendix-F */
+export function detachPayload(receipt: string): string {
+  const [header, , signature] = receipt.split('.')
+  return `${header}..${signature}`
+}
+
+/** The receipt of a decision, with the payload that its content has now: after any change, its signature is no longer valid. */
+export function attachPayload(
+  detached: string,
+  { issuer, content }: { issuer: string; content: DecisionContent },
+): string {
+  const payload = Buffer.from(receiptPayload(issuer, content)).toString('base64url')
+  return detached.replace('..', `.${payload}.`)
+}
+
+function receiptPayload(issuer: string, content: DecisionContent): string {
+  return canonicalJson({ iss: issuer, ...receiptClaims(content) })
 }
 
 /** Verifies that a receipt has a signature of this gateway and says what the decision says. */

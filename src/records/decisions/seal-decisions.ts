@@ -127,7 +127,9 @@ export function createSealRound({
       for (let from = 0; from < contents.length; from += BATCH) {
         if (signal.aborted) return false
         const batch = await signAll(contents.slice(from, from + BATCH))
-        const count = await database.transaction((transaction) => sealBatch(transaction, batch, clock()))
+        const count = await database.transaction((transaction) =>
+          sealBatch(transaction, batch, { issuer: settings.origin, at: clock() }),
+        )
         if (count === null) return false
         sealed += count
       }
@@ -167,7 +169,7 @@ function listIds(page: readonly Position[]): string[] {
 async function sealBatch(
   transaction: Connection,
   batch: readonly Signed[],
-  at: Date,
+  by: { issuer: string; at: Date },
 ): Promise<number | null> {
   if (!(await lockChain(transaction))) return null
   // The previous lock holder may have sealed some of them; under the lock this check is final.
@@ -189,6 +191,6 @@ async function sealBatch(
     })
     previous = next
   }
-  if (seals.length > 0) await appendSeals(transaction, seals, at)
+  if (seals.length > 0) await appendSeals(transaction, seals, by)
   return seals.length
 }

@@ -10,6 +10,7 @@ import type { Connection, Statement } from '../../storage/database.ts'
 import { isReceiptValid, signReceipt } from './receipt.ts'
 import { readKeySet } from './receipt-keys.ts'
 import type { SigningKey } from './signing-key.ts'
+import { wholeReceipt } from './store.ts'
 
 export const decisionView = z.strictObject({
   decisionId: z.string().describe('`dec_…`.'),
@@ -59,12 +60,13 @@ interface Row extends ContentRow {
   readonly sequence: bigint | null
   readonly hash: string | null
   readonly receipt: string | null
+  readonly issuer: string | null
   readonly mac: string | null
 }
 
 const statement: Statement = {
   name: 'audit_of_account',
-  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt, d.mac
+  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt, s.issuer, d.mac
     from (
       select * from decision
       where account_id = $1 and id < coalesce($2, '~')
@@ -109,7 +111,7 @@ export async function showDecisions(
 
 const known: Statement = {
   name: 'audit_of_decisions',
-  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt, d.mac
+  text: `select ${contentColumns}, s.sequence, s.hash, s.receipt, s.issuer, d.mac
     from decision d left join decision_seal s on s.decision_id = d.id
     where d.account_id = $1 and d.id = any($2::text[])`,
 }
@@ -131,8 +133,11 @@ async function viewRows(
   const decisions = rows.map(async (row) => {
     const content = toContent(row)
     const isOurs = isAuthentic(settings.dataKey, content, row.mac)
+    const sign = () => (isOurs ? signReceipt(receiptKey, { issuer: settings.origin, content }) : null)
     const receipt =
-      row.receipt ?? (isOurs ? await signReceipt(receiptKey, { issuer: settings.origin, content }) : null)
+      row.receipt === null
+        ? await sign()
+        : wholeReceipt({ receipt: row.receipt, issuer: row.issuer }, content)
     return {
       ...viewDecision(content),
       receipt,

@@ -8,6 +8,7 @@ import {
 } from '../../books/spending/decision-content.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { FIRST_PREVIOUS } from './chain.ts'
+import { attachPayload, detachPayload } from './receipt.ts'
 
 /** Rows per query. */
 const PAGE = 500
@@ -20,7 +21,7 @@ export interface Position {
 
 export const beforeFirstDecision: Position = { writer: '0', id: '' }
 
-/** @property sequence starts at 1. */
+/** @property sequence starts at 1. @property receipt compact JWS. */
 export interface SealRow {
   readonly sequence: bigint
   readonly decisionId: string
@@ -125,36 +126,38 @@ export async function lockChain(transaction: Connection): Promise<boolean> {
 
 const appendAll: Statement = {
   name: 'audit_append',
-  text: `insert into decision_seal (sequence, decision_id, previous, hash, receipt, sealed_at)
-    select sequence, decision_id, previous, hash, receipt, $6
+  text: `insert into decision_seal (sequence, decision_id, previous, hash, receipt, sealed_at, issuer)
+    select sequence, decision_id, previous, hash, receipt, $6, $7
     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
       as sealed (sequence, decision_id, previous, hash, receipt)`,
 }
 
+/** Stores receipts of one issuer. */
 export async function appendSeals(
   transaction: Connection,
   seals: readonly SealRow[],
-  at: Date,
+  { issuer, at }: { issuer: string; at: Date },
 ): Promise<void> {
   await transaction.call(appendAll, [
     seals.map(({ sequence }) => sequence.toString()),
     seals.map(({ decisionId }) => decisionId),
     seals.map(({ previous }) => previous),
     seals.map(({ hash }) => hash),
-    seals.map(({ receipt }) => receipt),
+    seals.map(({ receipt }) => detachPayload(receipt)),
     at,
+    issuer,
   ])
 }
 
 const sealedAfter: Statement = {
   name: 'audit_sealed',
-  text: `select s.sequence, s.decision_id, s.previous, s.hash, s.receipt, ${contentColumns}
+  text: `select s.sequence, s.decision_id, s.previous, s.hash, s.receipt, s.issuer, ${contentColumns}
     from (select * from decision_seal where sequence > $1 order by sequence limit $2) s
     left join decision d on d.id = s.decision_id
     order by s.sequence`,
 }
 
-type SealedRow = Omit<SealRow, 'decisionId'> & { decision_id: string } & (
+type SealedRow = Omit<SealRow, 'decisionId'> & { decision_id: string; issuer: string | null } & (
     | ContentRow
     | ({ id: null } & Omit<ContentRow, 'id'>)
   )
@@ -165,14 +168,25 @@ export async function readSealed(
   { after, limit }: { after: bigint; limit: number },
 ): Promise<SealedDecision[]> {
   const rows = await database.call<SealedRow>(sealedAfter, [after, limit])
-  return rows.map((row) => ({
-    sequence: row.sequence,
-    decisionId: row.decision_id,
-    previous: row.previous,
-    hash: row.hash,
-    receipt: row.receipt,
-    content: row.id === null ? null : toContent(row),
-  }))
+  return rows.map((row) => {
+    const content = row.id === null ? null : toContent(row)
+    return {
+      sequence: row.sequence,
+      decisionId: row.decision_id,
+      previous: row.previous,
+      hash: row.hash,
+      receipt: content === null ? row.receipt : wholeReceipt(row, content),
+      content,
+    }
+  })
+}
+
+/** The receipt that a row of the chain stands for. */
+export function wholeReceipt(
+  { receipt, issuer }: { readonly receipt: string; readonly issuer: string | null },
+  content: DecisionContent,
+): string {
+  return issuer === null ? receipt : attachPayload(receipt, { issuer, content })
 }
 
 /** Reads all sealed decisions in pages, in chain order. @param until last sequence; all by default. */

@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { newId } from '../../../src/core/base/ids.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
 import { deriveSigningKey } from '../../../src/records/decisions/signing-key.ts'
-import { sealedPages } from '../../../src/records/decisions/store.ts'
+import { readSealed, sealedPages } from '../../../src/records/decisions/store.ts'
 import { verifyChain } from '../../../src/records/decisions/verify-chain.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { noon } from '../../books/spending/scene.ts'
@@ -56,7 +56,8 @@ onBothEngines('sealing', (database) => {
       .selectAll()
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
-    const receipt = (await readChain(database())).find(({ decision_id }) => decision_id === id)?.receipt ?? ''
+    const sealed = await readSealed(database(), { after: 0n, limit: 10_000 })
+    const receipt = sealed.find(({ decisionId }) => decisionId === id)?.receipt ?? ''
     const { keySet, keyId } = await deriveSigningKey(settings.dataKey)
     const { payload, protectedHeader } = await compactVerify(
       receipt,

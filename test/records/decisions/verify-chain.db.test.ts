@@ -11,7 +11,12 @@ import { auditUnsealed } from '../../../src/records/decisions/judge-decision.ts'
 import { signReceipt } from '../../../src/records/decisions/receipt.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
 import { deriveSigningKey, type KeySet, type SigningKey } from '../../../src/records/decisions/signing-key.ts'
-import { readHead, type SealedDecision, sealedPages } from '../../../src/records/decisions/store.ts'
+import {
+  readHead,
+  readSealed,
+  type SealedDecision,
+  sealedPages,
+} from '../../../src/records/decisions/store.ts'
 import { verifyChain } from '../../../src/records/decisions/verify-chain.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 import { noon } from '../../books/spending/scene.ts'
@@ -122,7 +127,30 @@ onBothEngines('a chain', (database) => {
       'update decision_seal set receipt = (select receipt from decision_seal where sequence = 1) where decision_id = $1',
       fifth(),
     )
-    expect((await verifyAfter(change))?.fault).toMatchObject({ sequence: 5n, kind: 'receipt contradicts' })
+    expect((await verifyAfter(change))?.fault).toMatchObject({ sequence: 5n, kind: 'signature invalid' })
+    const [first] = await readSealed(database(), { after: 0n, limit: 1 })
+    // As receipts were stored before they were detached.
+    const whole = run(
+      'update decision_seal set receipt = $2, issuer = null where decision_id = $1',
+      fifth(),
+      first?.receipt ?? '',
+    )
+    expect((await verifyAfter(whole))?.fault).toMatchObject({ sequence: 5n, kind: 'receipt contradicts' })
+  })
+
+  it('reports a receipt of another gateway, and reads one that is stored whole', async () => {
+    const other = run(
+      "update decision_seal set issuer = 'https://other.example' where decision_id = $1",
+      fifth(),
+    )
+    expect((await verifyAfter(other))?.fault).toMatchObject({ sequence: 5n, kind: 'signature invalid' })
+    const [sealed] = await readSealed(database(), { after: 4n, limit: 1 })
+    const whole = run(
+      'update decision_seal set receipt = $2, issuer = null where decision_id = $1',
+      fifth(),
+      sealed?.receipt ?? '',
+    )
+    expect((await verifyAfter(whole))?.fault).toBeNull()
   })
 
   it('detects a changed decision despite recomputed hashes', async () => {
@@ -144,17 +172,22 @@ onBothEngines('a chain', (database) => {
     expect((await verifyAfter(forge))?.fault).toMatchObject({
       sequence: 5n,
       decisionId: fifth(),
-      kind: 'receipt contradicts',
+      kind: 'signature invalid',
     })
   })
 
   it('rejects another document signed with the same key as a receipt', async () => {
-    const [, payload = ''] = ((await readChain(database()))[4]?.receipt ?? '').split('.')
+    const [sealed] = await readSealed(database(), { after: 4n, limit: 1 })
+    const [, payload = ''] = (sealed?.receipt ?? '').split('.')
     const other = await signJws(key, {
       type: 'something-else+jwt',
       payload: Buffer.from(payload, 'base64url').toString(),
     })
-    const change = run('update decision_seal set receipt = $2 where decision_id = $1', fifth(), other)
+    const change = run(
+      'update decision_seal set receipt = $2, issuer = null where decision_id = $1',
+      fifth(),
+      other,
+    )
     expect((await verifyAfter(change))?.fault).toMatchObject({ sequence: 5n, kind: 'signature invalid' })
   })
 
