@@ -69,6 +69,20 @@ const endpoint = z.string().superRefine((text, context) => {
   if (message !== undefined) context.addIssue({ code: 'custom', message })
 })
 
+/** Where a cloud gives credentials to its machines: plain HTTP only within the machine. */
+function metadataUrl(isOrigin: boolean) {
+  return z.string().superRefine((text, context) => {
+    const url = URL.canParse(text) ? new URL(text) : null
+    const isWithin =
+      url !== null &&
+      (isLoopback(url.hostname) || /^(169\.254\.\d+\.\d+|\[fd00:ec2::[0-9a-f]+\])$/.test(url.hostname))
+    if (url === null || (url.protocol !== 'https:' && !(url.protocol === 'http:' && isWithin)))
+      context.addIssue({ code: 'custom', message: 'must be https, or an address of the machine itself' })
+    else if (isOrigin && text.replace(/\/$/, '') !== url.origin)
+      context.addIssue({ code: 'custom', message: 'must be an origin, such as http://169.254.169.254' })
+  })
+}
+
 /** The key file of a Google service account. */
 const accountFile = z.object({
   type: z.literal('service_account'),
@@ -105,8 +119,25 @@ export const keyVariables = {
   AWS_KMS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
   AWS_KMS_SESSION_TOKEN: z.string().min(1).optional(),
   AWS_KMS_ENDPOINT: endpoint.optional(),
+  AWS_KMS_CREDENTIALS_FROM: z.enum(['instance', 'container']).optional(),
+  AWS_EC2_METADATA_SERVICE_ENDPOINT: metadataUrl(true).optional(),
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: metadataUrl(false).optional(),
+  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: z.string().startsWith('/', 'must be a path').optional(),
+  AWS_CONTAINER_AUTHORIZATION_TOKEN: z.string().min(1).optional(),
+  AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: z
+    .string()
+    .startsWith('/', 'must be the absolute path of a file')
+    .optional(),
   GCP_KMS_CREDENTIALS: serviceAccount.optional(),
   GCP_KMS_ENDPOINT: endpoint.optional(),
+  GCP_KMS_CREDENTIALS_FROM: z.enum(['instance']).optional(),
+  GCE_METADATA_HOST: z
+    .string()
+    .regex(
+      /^(metadata\.google\.internal|169\.254\.169\.254|127\.0\.0\.1|localhost)(:\d{1,5})?$/,
+      'must be the host of the metadata service',
+    )
+    .optional(),
 }
 
 const variables = z.object(keyVariables)
@@ -127,16 +158,26 @@ export interface KeyConfig {
   >
   /** Where keys in tokens are reached. */
   readonly pkcs11: { readonly module: string | null; readonly pin: string | null }
-  /** @property endpoint null: that of the key's region. */
+  /** @property endpoint null: that of the key's region. @property credentialsFrom null: the three that follow. */
   readonly awsKms: {
     readonly endpoint: string | null
+    readonly credentialsFrom: 'instance' | 'container' | null
     readonly accessKeyId: string | null
     readonly secretAccessKey: string | null
     readonly sessionToken: string | null
+    /** Where instances and containers have the credentials of their roles. */
+    readonly metadata: {
+      readonly instance: string
+      readonly container: string | null
+      readonly containerToken: string | null
+      readonly containerTokenFile: string | null
+    }
   }
-  /** @property credentials of a service account. */
+  /** @property credentials of a service account. @property credentialsFrom null: those. */
   readonly gcpKms: {
     readonly endpoint: string
+    readonly credentialsFrom: 'instance' | null
+    readonly metadataHost: string
     readonly credentials: z.output<typeof serviceAccount> | null
   }
 }
@@ -145,6 +186,10 @@ export interface KeyConfig {
 export type KeyPlaces = Pick<KeyConfig, 'pkcs11' | 'awsKms' | 'gcpKms'>
 
 const GOOGLE_ENDPOINT = 'https://cloudkms.googleapis.com'
+const GOOGLE_METADATA = 'metadata.google.internal'
+const AWS_METADATA = 'http://169.254.169.254'
+/** Of the agent beside a container in ECS. */
+const AWS_CONTAINERS = 'http://169.254.170.2'
 
 export function readKeys(settings: z.output<typeof variables>): KeyConfig {
   return {
@@ -167,15 +212,32 @@ export function readKeys(settings: z.output<typeof variables>): KeyConfig {
     pkcs11: { module: settings.PKCS11_MODULE ?? null, pin: settings.PKCS11_PIN ?? null },
     awsKms: {
       endpoint: settings.AWS_KMS_ENDPOINT ?? null,
+      credentialsFrom: settings.AWS_KMS_CREDENTIALS_FROM ?? null,
       accessKeyId: settings.AWS_KMS_ACCESS_KEY_ID ?? null,
       secretAccessKey: settings.AWS_KMS_SECRET_ACCESS_KEY ?? null,
       sessionToken: settings.AWS_KMS_SESSION_TOKEN ?? null,
+      metadata: {
+        instance: (settings.AWS_EC2_METADATA_SERVICE_ENDPOINT ?? AWS_METADATA).replace(/\/$/, ''),
+        container: locateContainer(settings),
+        containerToken: settings.AWS_CONTAINER_AUTHORIZATION_TOKEN ?? null,
+        containerTokenFile: settings.AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE ?? null,
+      },
     },
     gcpKms: {
       endpoint: settings.GCP_KMS_ENDPOINT ?? GOOGLE_ENDPOINT,
+      credentialsFrom: settings.GCP_KMS_CREDENTIALS_FROM ?? null,
+      metadataHost: settings.GCE_METADATA_HOST ?? GOOGLE_METADATA,
       credentials: settings.GCP_KMS_CREDENTIALS ?? null,
     },
   }
+}
+
+/** The relative one comes first, as in the vendor's own clients. */
+function locateContainer({
+  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: relative,
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: full,
+}: z.output<typeof variables>): string | null {
+  return relative === undefined ? (full ?? null) : `${AWS_CONTAINERS}${relative}`
 }
 
 function isLoopback(hostname: string): boolean {

@@ -9,6 +9,7 @@ import type { AwsReference } from '../../core/config/key-reference.ts'
 import type { KeyPlaces } from '../../core/config/keys.ts'
 import type { ProviderAnswer } from '../http-client.ts'
 import { createKmsCaller, readJson } from './kms-call.ts'
+import { type AwsCredentials, awsMachineCredentials, type Lasting } from './machine-credentials.ts'
 import type { KeyStore } from './port.ts'
 import { parseDerSignature, readPublicKey } from './public-key.ts'
 
@@ -16,6 +17,8 @@ import { parseDerSignature, readPublicKey } from './public-key.ts'
 const CONTEXT = { purpose: 'bursar wrapped secret' }
 const SIGNING = 'ECDSA_SHA_256'
 const WRAPPING = 'SYMMETRIC_DEFAULT'
+/** Of credentials with a session. */
+const ENDED = 'ExpiredTokenException'
 /** Errors that may not occur the next time. @see https://docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html */
 const PASSING: ReadonlySet<string> = new Set([
   'DependencyTimeoutException',
@@ -48,16 +51,15 @@ const decrypted = z.object({ KeyId: z.string(), Plaintext: bytes, EncryptionAlgo
 const fault = z.object({ __type: z.string() })
 
 /** @throws Error when a credential is missing. */
-export function createAwsStore({
-  endpoint,
-  accessKeyId,
-  secretAccessKey,
-  sessionToken,
-}: KeyPlaces['awsKms']): KeyStore<AwsReference> {
-  if (accessKeyId === null || secretAccessKey === null)
-    throw new Error('AWS_KMS_ACCESS_KEY_ID or AWS_KMS_SECRET_ACCESS_KEY is missing')
-  const credentials = { accessKeyId, secretAccessKey, ...(sessionToken === null ? {} : { sessionToken }) }
-  const call = createKmsCaller((answer) => answer.status >= 500 || PASSING.has(readFault(answer)))
+export function createAwsStore(places: KeyPlaces['awsKms']): KeyStore<AwsReference> {
+  const { endpoint } = places
+  const credentials = places.credentialsFrom === null ? fixed(places) : awsMachineCredentials(places)
+  const call = createKmsCaller((answer) => {
+    const name = readFault(answer)
+    // The next attempt reads those of the machine anew.
+    if (name === ENDED && places.credentialsFrom !== null) credentials.forget()
+    return answer.status >= 500 || PASSING.has(name) || (name === ENDED && places.credentialsFrom !== null)
+  })
 
   async function request<Answer extends { readonly KeyId: string }>(
     { arn, partition, region }: AwsReference,
@@ -71,7 +73,7 @@ export function createAwsStore({
     const answer = await call(async () => {
       const signer = new AwsV4Signer({
         ...{ method: 'POST', url, body, region, service: 'kms' },
-        ...credentials,
+        ...(await credentials.read()),
         headers: {
           'content-type': 'application/x-amz-json-1.1',
           'x-amz-target': `TrentService.${operation}`,
@@ -125,6 +127,21 @@ export function createAwsStore({
   }
 }
 
+type FixedCredentials = Omit<AwsCredentials, 'sessionToken'> & { readonly sessionToken?: string }
+
+function fixed({
+  accessKeyId,
+  secretAccessKey,
+  sessionToken,
+}: KeyPlaces['awsKms']): Lasting<FixedCredentials> {
+  if (accessKeyId === null || secretAccessKey === null)
+    throw new Error(
+      'AWS_KMS_ACCESS_KEY_ID or AWS_KMS_SECRET_ACCESS_KEY is missing; AWS_KMS_CREDENTIALS_FROM uses the role of a machine in their place',
+    )
+  const credentials = { accessKeyId, secretAccessKey, ...(sessionToken === null ? {} : { sessionToken }) }
+  return { read: async () => credentials, forget: () => {} }
+}
+
 /** The name of an error; empty for an answer that has none. */
 function readFault(answer: ProviderAnswer): string {
   if (answer.ok) return ''
@@ -134,9 +151,10 @@ function readFault(answer: ProviderAnswer): string {
 }
 
 const CREDENTIALS =
-  'it refuses the credentials: check AWS_KMS_ACCESS_KEY_ID, AWS_KMS_SECRET_ACCESS_KEY, AWS_KMS_SESSION_TOKEN and the clock of this machine'
+  'it refuses the credentials: check AWS_KMS_ACCESS_KEY_ID, AWS_KMS_SECRET_ACCESS_KEY, AWS_KMS_SESSION_TOKEN, or the role of the machine, and its clock'
 const remedies: Readonly<Record<string, string>> = {
-  ExpiredTokenException: 'AWS_KMS_SESSION_TOKEN has expired: set new credentials and restart',
+  [ENDED]:
+    'AWS_KMS_SESSION_TOKEN has expired: set new credentials and restart, or use the role of the machine',
   IncompleteSignature: CREDENTIALS,
   InvalidClientTokenId: CREDENTIALS,
   InvalidSignatureException: CREDENTIALS,

@@ -10,6 +10,7 @@ import type { KeyPlaces } from '../../core/config/keys.ts'
 import type { ProviderAnswer } from '../http-client.ts'
 import { computeCrc32c } from './crc32c.ts'
 import { createKmsCaller, readJson } from './kms-call.ts'
+import { googleMachineToken, type Lasting } from './machine-credentials.ts'
 import type { KeyAlgorithm, KeyStore } from './port.ts'
 import { parseDerSignature, readPublicKey } from './public-key.ts'
 
@@ -49,39 +50,16 @@ const decrypted = z.object({ plaintext: bytes, plaintextCrc32c: checksum })
 const fault = z.object({ error: z.object({ status: z.string().regex(/^[A-Z_]{1,40}$/) }) })
 
 /** @throws Error when the credentials are missing. */
-export function createGoogleStore({ endpoint, credentials }: KeyPlaces['gcpKms']): KeyStore<GoogleReference> {
-  if (credentials === null)
-    throw new Error(
-      'GCP_KMS_CREDENTIALS_FILE is missing: it is the path of the JSON key of a service account',
-    )
-  const { email, keyId, privateKey } = credentials
+export function createGoogleStore(places: KeyPlaces['gcpKms']): KeyStore<GoogleReference> {
+  const { endpoint, credentialsFrom, metadataHost } = places
+  const token = credentialsFrom === null ? ownToken(places) : googleMachineToken(metadataHost)
   const call = createKmsCaller(({ status }) => status === 429 || status >= 500)
-  let token: { readonly text: string; readonly expiresAt: number } | undefined
-
-  async function authorize(): Promise<string> {
-    const now = Math.floor(systemClock().getTime() / 1_000)
-    if (
-      token !== undefined &&
-      now < token.expiresAt - RENEW_SECONDS &&
-      now >= token.expiresAt - TOKEN_SECONDS
-    )
-      return token.text
-    const expiresAt = now + TOKEN_SECONDS
-    const key = await importPKCS8(privateKey, 'RS256').catch((cause: unknown) => {
-      throw new Error('the private key of GCP_KMS_CREDENTIALS is no RSA key', { cause })
-    })
-    const text = await new SignJWT({ iss: email, sub: email, aud: AUDIENCE, iat: now, exp: expiresAt })
-      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId })
-      .sign(key)
-    token = { text, expiresAt }
-    return text
-  }
 
   async function request<Answer>(path: string, parameters: object | null, schema: z.ZodType<Answer>) {
     const answer = await call(async () => ({
       url: `${endpoint}/v1/${path}`,
       headers: {
-        authorization: `Bearer ${await authorize()}`,
+        authorization: `Bearer ${await token.read()}`,
         ...(parameters === null ? {} : { 'content-type': 'application/json' }),
       },
       ...(parameters === null ? {} : { method: 'POST', body: JSON.stringify(parameters) }),
@@ -155,6 +133,36 @@ export function createGoogleStore({ endpoint, credentials }: KeyPlaces['gcpKms']
   }
 }
 
+/** Tokens that the key of a service account signs. */
+function ownToken({ credentials }: KeyPlaces['gcpKms']): Pick<Lasting<string>, 'read'> {
+  if (credentials === null)
+    throw new Error(
+      'GCP_KMS_CREDENTIALS_FILE is missing: it is the path of the JSON key of a service account; GCP_KMS_CREDENTIALS_FROM=instance uses that of the machine in its place',
+    )
+  const { email, keyId, privateKey } = credentials
+  let token: { readonly text: string; readonly expiresAt: number } | undefined
+  return {
+    async read() {
+      const now = Math.floor(systemClock().getTime() / 1_000)
+      if (
+        token !== undefined &&
+        now < token.expiresAt - RENEW_SECONDS &&
+        now >= token.expiresAt - TOKEN_SECONDS
+      )
+        return token.text
+      const expiresAt = now + TOKEN_SECONDS
+      const key = await importPKCS8(privateKey, 'RS256').catch((cause: unknown) => {
+        throw new Error('the private key of GCP_KMS_CREDENTIALS is no RSA key', { cause })
+      })
+      const text = await new SignJWT({ iss: email, sub: email, aud: AUDIENCE, iat: now, exp: expiresAt })
+        .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId })
+        .sign(key)
+      token = { text, expiresAt }
+      return text
+    },
+  }
+}
+
 /** 64-bit numbers are strings in its JSON. */
 function encode(data: Uint8Array): { readonly text: string; readonly sum: string } {
   return { text: Buffer.from(data).toString('base64'), sum: String(computeCrc32c(data)) }
@@ -176,7 +184,8 @@ function requireNoVersion(version: string | null): void {
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  UNAUTHENTICATED: 'it refuses the credentials: check GCP_KMS_CREDENTIALS and the clock of this machine',
+  UNAUTHENTICATED:
+    'it refuses the credentials: check GCP_KMS_CREDENTIALS, or the scopes of the machine, and its clock',
   PERMISSION_DENIED:
     'allow the service account to use this key, by roles/cloudkms.signerVerifier or roles/cloudkms.cryptoKeyEncrypterDecrypter, or enable the API',
   NOT_FOUND: 'there is no such key or version',

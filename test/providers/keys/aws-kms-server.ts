@@ -24,9 +24,9 @@ import {
 } from './kms-server.ts'
 
 export const REGION = 'eu-central-1'
-const ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE'
-const SECRET = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'
-const SESSION_TOKEN = 'a-session-token-of-the-test=='
+export const ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE'
+export const SECRET = 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY'
+export const SESSION_TOKEN = 'a-session-token-of-the-test=='
 
 type Key =
   | { readonly kind: 'sign'; readonly pair: ReturnType<typeof newChainKey>; spec: string; state: string }
@@ -42,6 +42,8 @@ export interface AwsServer extends KmsServer {
   setState(name: 'sponsor' | 'wrapping', state: 'Enabled' | 'Disabled' | 'PendingDeletion'): void
   /** Lets the credentials no longer use any key. */
   deny(isDenied: boolean): void
+  /** Ends the session, and begins one with another token. */
+  endSession(next: string): void
 }
 
 const base64 = z.base64().min(1)
@@ -96,6 +98,8 @@ export async function startAwsServer({
     wrapping2: add(wrapping()),
   }
   let isDenied = false
+  let session = hasSession ? SESSION_TOKEN : null
+  const ended = new Set<string | null>()
 
   function find(arn: string, kind: Key['kind']): Key {
     const key = keys.get(arn)
@@ -176,7 +180,8 @@ export async function startAwsServer({
     try {
       if (disturbed === 'throttle') throw new Refusal('ThrottlingException')
       if (request.method !== 'POST' || request.path !== '/') throw new Refusal('UnknownOperationException')
-      checkSignature(request, hasSession)
+      if (ended.has(request.headers['x-amz-security-token'] ?? '')) throw new Refusal('ExpiredTokenException')
+      checkSignature(request, session)
       if (isDenied) throw new Refusal('AccessDeniedException')
       const [, operation = ''] = /^TrentService\.(\w+)$/.exec(request.headers['x-amz-target'] ?? '') ?? []
       return { status: 200, body: await perform(operation, request.body, disturbed) }
@@ -214,6 +219,10 @@ export async function startAwsServer({
     deny(next) {
       isDenied = next
     },
+    endSession(next) {
+      ended.add(session)
+      session = next
+    },
   }
 }
 
@@ -228,7 +237,7 @@ function encodeContext(context: Readonly<Record<string, string>> = {}): Buffer {
 }
 
 /** Signature Version 4: everything that is sent is signed, within five minutes. */
-function checkSignature({ method, path, headers, body }: KmsRequest, hasSession: boolean): void {
+function checkSignature({ method, path, headers, body }: KmsRequest, session: string | null): void {
   const { authorization = '', host = '' } = headers
   const match =
     /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d{8})\/([\w-]+)\/kms\/aws4_request, SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})$/.exec(
@@ -243,14 +252,14 @@ function checkSignature({ method, path, headers, body }: KmsRequest, hasSession:
     'content-type',
     'x-amz-date',
     'x-amz-target',
-    ...(hasSession ? ['x-amz-security-token'] : []),
+    ...(session === null ? [] : ['x-amz-security-token']),
   ]
   const isComplete =
     required.every((name) => names.includes(name)) && names.join() === names.toSorted().join()
   const at = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
   if (!isComplete || host === '' || headers['content-type'] !== 'application/x-amz-json-1.1')
     throw new Refusal('IncompleteSignature')
-  if (id !== ACCESS_KEY_ID || (hasSession && headers['x-amz-security-token'] !== SESSION_TOKEN))
+  if (id !== ACCESS_KEY_ID || (session !== null && headers['x-amz-security-token'] !== session))
     throw new Refusal('UnrecognizedClientException')
   if (!(Math.abs(Date.now() - at) < 300_000) || !date.startsWith(day) || region !== REGION)
     throw new Refusal('InvalidSignatureException')

@@ -47,6 +47,8 @@ export interface GoogleServer extends KmsServer {
   setState(name: 'sponsor', state: 'ENABLED' | 'DISABLED' | 'DESTROYED'): void
   /** Lets the account no longer use any key. */
   deny(isDenied: boolean): void
+  /** Takes an access token that a metadata service has given. */
+  accept(token: string): void
 }
 
 const base64 = z.base64().min(1)
@@ -124,9 +126,11 @@ export async function startGoogleServer(): Promise<GoogleServer> {
     ['wrapping', 'wrapping2'].map((name) => [`${RING}/cryptoKeys/${name}`, randomBytes(32)]),
   )
   let isDenied = false
+  const accepted = new Set<string>()
 
   async function authenticate({ headers }: KmsRequest): Promise<void> {
     const [, token = ''] = /^Bearer (\S+)$/.exec(headers.authorization ?? '') ?? []
+    if (accepted.has(token)) return
     const { payload, protectedHeader } = await jwtVerify(token, account.publicKey, {
       algorithms: ['RS256'],
       issuer: EMAIL,
@@ -267,6 +271,9 @@ export async function startGoogleServer(): Promise<GoogleServer> {
     },
     deny(next) {
       isDenied = next
+    },
+    accept(token) {
+      accepted.add(token)
     },
   }
 }
