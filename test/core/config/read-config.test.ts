@@ -83,6 +83,7 @@ describe('the configuration', () => {
           x402Hashes: [],
         },
       ],
+      anchorChain: null,
       x402: {
         payTo: null,
         price: { asset: 'USDC', units: 10_000n },
