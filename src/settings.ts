@@ -51,6 +51,7 @@ export async function buildSettings(
     eventDays: config.eventDays,
     channels: config.channels,
     answerRoomBytes: config.answerRoomBytes,
+    anchorChain: config.anchorChain,
     cardSpreadBps: config.cards.spreadBps,
     cardFloatMicros: config.cards.floatMicros,
     cardPullMs: config.cards.pullMs,

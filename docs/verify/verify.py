@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Recomputes a bundle of Bursar's books: python3 verify.py BUNDLE [--jwks FILE] [--rpc CHAIN=URL --token CHAIN:ASSET=ADDRESS].
-
 Needs Python 3.9 and the package "PyNaCl". It shares no code with the gateway; README.md has the format."""
 import argparse, binascii, datetime, functools, hashlib, json, multiprocessing, os, sys, urllib.request
 from collections import defaultdict
@@ -8,23 +7,19 @@ from decimal import Decimal
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-FILES = ["decisions", "spends", "usage", "policies", "postings", "balances"]
+FILES = ["decisions", "spends", "usage", "policies", "postings", "balances", "anchors"]
 BUDGETS = {"dailyBudget": "day", "weeklyBudget": "week", "monthlyBudget": "month", "totalBudget": "life"}
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 faults, keys, heads = [], {}, {}  # keys: kid -> public key; heads: text of a header -> what it says
 
-
 def fault(where, what):
     faults.append(f"{where}: {what}")
-
 
 def unpack(text):
     return binascii.a2b_base64(text.replace("-", "+").replace("_", "/") + "==")
 
-
 def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
-
 
 def open_jws(jws, kind):
     """The payload of a compact JWS (RFC 7515) with Ed25519 (RFC 8037), or None."""
@@ -38,10 +33,8 @@ def open_jws(jws, kind):
     except (ValueError, KeyError, BadSignatureError):
         return None
 
-
 def load_keys(jwks):
     keys.update({k["kid"]: VerifyKey(unpack(k["x"])) for k in jwks["keys"]})
-
 
 def rows(directory, name):
     with open(os.path.join(directory, f"{name}.jsonl"), encoding="utf-8") as file:
@@ -50,7 +43,6 @@ def rows(directory, name):
                 yield number, json.loads(line)
             except ValueError:
                 fault(f"{name} {number}", "is no JSON")
-
 
 def check_files(directory, named):
     if sorted(named) != sorted(f"{name}.jsonl" for name in FILES):
@@ -63,7 +55,6 @@ def check_files(directory, named):
                 digest.update(part)
         if (digest.hexdigest(), count) != (said["sha256"], said["lines"]):
             fault(name, f"is not the file that was signed: {count} lines for {said['lines']}")
-
 
 def check_receipts(batch):
     """Reads decisions, and whether each receipt is signed and says the same. Runs in worker processes."""
@@ -80,11 +71,11 @@ def check_receipts(batch):
             wrong.append(sequence)
     return wrong, read
 
-
-def read_decisions(directory, manifest, pool):
-    """Checks the chain, and has the workers read the decisions and their receipts meanwhile."""
+def read_decisions(directory, manifest, pool, hashes):
+    """Checks the chain, and has the workers read the decisions and their receipts meanwhile. Fills in the hashes that are asked for."""
     chain, batches, batch = manifest["chain"], [], []
     sequence, previous = (chain["first"] - 1, chain["previous"]) if chain else (0, "")
+    hashes.update({sequence: previous} if sequence in hashes else {})
     for number, row in rows(directory, "decisions"):
         if row["sequence"] != sequence + 1:
             fault(f"decisions {number}", f"is sequence {row['sequence']} where {sequence + 1} is due")
@@ -92,6 +83,8 @@ def read_decisions(directory, manifest, pool):
         if sha256(previous + row["content"]) != row["hash"]:
             fault(f"decisions {number}", "does not have the hash of its content and of the decision before it")
         previous = row["hash"]
+        if sequence in hashes:
+            hashes[sequence] = previous
         batch.append((sequence, row["content"], row["receipt"]))
         if len(batch) == 2000:
             batches, batch = [*batches, pool.apply_async(check_receipts, (batch,))], []
@@ -99,7 +92,6 @@ def read_decisions(directory, manifest, pool):
     if chain and (sequence, previous) != (chain["last"], chain["head"]):
         fault("decisions", "do not end at the head that was signed")
     return batches
-
 
 def read_spends(directory):
     """What became of each allowed decision, by its id."""
@@ -110,7 +102,6 @@ def read_spends(directory):
             fault(f"spends {number}", "is there twice")
         spends[s["decision"]] = s
     return spends
-
 
 def check_spends(manifest, batches, spends):
     """Each spend is of an allowed decision. Returns the decisions of the period by id, as the workers read them."""
@@ -134,7 +125,6 @@ def check_spends(manifest, batches, spends):
     for missing in (id for id, d in decisions.items() if d[3] == "allow" and id not in spends):
         fault("spends", f"{missing} was allowed, and what became of it is missing")
     return decisions
-
 
 def read_postings(directory, manifest, spends):
     """Re-adds the ledger. Returns what each spend held, what left that by destination, and the spends that were released."""
@@ -163,15 +153,12 @@ def read_postings(directory, manifest, spends):
             fault(f"balances {number}", f"{name[0]} does not close with its opening and its postings")
         if b["account"].startswith("acct_") and min(opening, closing) < 0:
             fault(f"balances {number}", f"{name[0]} is below zero")
-        totals[b["asset"]][0] += opening
-        totals[b["asset"]][1] += closing
-    for asset, (opening, closing) in totals.items():
-        if opening or closing:
-            fault("balances", f"{asset} does not add up to zero")
+        totals[b["asset"]] = [sum(pair) for pair in zip(totals[b["asset"]], (opening, closing))]
+    for asset in (asset for asset, sums in totals.items() if any(sums)):
+        fault("balances", f"{asset} does not add up to zero")
     for account, asset in moved:
         fault("balances", f"{account} has postings in {asset} and no balance")
     return left, released, holds
-
 
 def check_holds(decisions, spends, left, holds, manifest):
     """Each spend held its money, which left as the spend ended. A card's money stays held for what it promised."""
@@ -190,13 +177,11 @@ def check_holds(decisions, spends, left, holds, manifest):
         elif gone - back > s["taken"] or (s["status"] == "reserved" and gone != s["taken"]):
             fault(f"spend {id}", "paid other money than was taken")
 
-
 @functools.cache
 def starts_of(day):
     """First days of the spans that a day lies in."""
     date = datetime.date.fromisoformat(day)
     return {"day": day, "week": (date - datetime.timedelta(date.weekday())).isoformat(), "month": day[:7], "life": ""}
-
 
 def check_budgets(directory, manifest, decisions, spends, released):
     """Counters are what the decisions add up to, and no spend went beyond its key's policy."""
@@ -246,6 +231,23 @@ def check_budgets(directory, manifest, decisions, spends, released):
                     used[key, span, start][0] += s["counted"]
                     used[key, span, start][1] += 1
 
+def ask(node, method, *params):
+    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    return json.load(urllib.request.urlopen(urllib.request.Request(node, call, {"content-type": "application/json"}), timeout=30)).get("result")
+
+def check_anchors(anchors, hashes, nodes):
+    """The head that was written on a chain each day is in these books; with a node, the sponsor wrote it there within two days."""
+    for where, a in ((f"anchors {number}", a) for number, a in anchors):
+        if hashes[a["sequence"]] != a["hash"]:
+            fault(where, f"{a['day']} was anchored with another hash of sequence {a['sequence']} than these books have")
+        if a["chain"] in nodes:
+            sent = ask(nodes[a["chain"]], "eth_getTransactionByHash", a["transaction"]) or {}
+            block = sent.get("blockNumber") and ask(nodes[a["chain"]], "eth_getBlockByNumber", sent["blockNumber"], False)
+            data = "0x" + b"bursar-anchor/1".hex() + a["hash"] + f"{a['sequence']:016x}"
+            due = datetime.datetime.fromisoformat(a["day"] + "T00:00:00+00:00").timestamp() + 3 * 86400
+            if not block or sent["input"] != data or {sent["from"], sent["to"]} != {a["sender"].lower()} or int(block["timestamp"], 16) > due:
+                fault(where, f"{a['transaction']} on {a['chain']} does not say so, or said it more than two days after {a['day']}")
+    return sum(a["chain"] in nodes for _, a in anchors)
 
 def check_evidence(spends, left, nodes, tokens):
     """What left for a chain names its transaction; with a node, its Transfer of the token is there, one for each spend."""
@@ -254,17 +256,14 @@ def check_evidence(spends, left, nodes, tokens):
         paid = sum(units for place, units in left[id].items() if place == f"external:{s['chain']}")
         if paid == 0:
             continue
-        token, call = tokens.get(f"{s['chain']}:{s['asset']}", "").lower(), {"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionReceipt", "params": [s["transaction"]]}
-        request = urllib.request.Request(nodes[s["chain"]], json.dumps(call).encode(), {"content-type": "application/json"})
-        receipt = json.load(urllib.request.urlopen(request, timeout=30)).get("result") or {"logs": []}
+        receipt = ask(nodes[s["chain"]], "eth_getTransactionReceipt", s["transaction"]) or {"logs": []}
         free = {(s["chain"], log["transactionHash"], log["logIndex"]) for log in receipt["logs"]
-                if log["address"].lower() == token and log["topics"][:1] == [TRANSFER] and len(log["topics"]) == 3
+                if log["address"].lower() == tokens.get(f"{s['chain']}:{s['asset']}", "").lower() and log["topics"][:1] == [TRANSFER] and len(log["topics"]) == 3
                 and int(log["data"], 16) == paid and log["topics"][2][-40:] == s["payee"][-40:].lower()} - taken
         taken.update(sorted(free)[:1])
         if not free:
             fault(f"spend {id}", f"{s['transaction']} on {s['chain']} does not pay {paid} {s['asset']} to {s['payee']}, or another spend")
     return len(taken)
-
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -280,20 +279,22 @@ def main():
     if open_jws(jws, "bursar-books+jws") is None or manifest["format"] != "bursar-books/1":
         sys.exit("manifest: is not signed by these keys")
     check_files(options.bundle, manifest["files"])
+    anchors = list(rows(options.bundle, "anchors"))
+    hashes = {a["sequence"]: None for _, a in anchors}
     with multiprocessing.Pool(initializer=load_keys, initargs=(jwks,)) as pool:
-        batches, spends = read_decisions(options.bundle, manifest, pool), read_spends(options.bundle)
+        batches, spends = read_decisions(options.bundle, manifest, pool, hashes), read_spends(options.bundle)
         left, released, holds = read_postings(options.bundle, manifest, spends)
         decisions = check_spends(manifest, batches, spends)
         check_holds(decisions, spends, left, holds, manifest)
         check_budgets(options.bundle, manifest, decisions, spends, released)
-    confirmed = check_evidence(spends, left, *(dict(pair.split("=", 1) for pair in pairs) for pairs in (options.rpc, options.token)))
+    nodes, tokens = (dict(pair.split("=", 1) for pair in pairs) for pairs in (options.rpc, options.token))
+    confirmed = check_evidence(spends, left, nodes, tokens) + check_anchors(anchors, hashes, nodes)
     if faults:
         sys.exit("\n".join([*faults[:50], f"{len(faults)} faults"]))
     print(f"{manifest['iss']} from {manifest['from']} to {manifest['to']}: {len(decisions)} decisions, {len(spends)} spends, "
-          f"{confirmed} confirmed on chain. All signatures, counters, holds and balances are as recomputed.")
+          f"{confirmed} confirmed on chain, {len(anchors)} days anchored{''.join(sorted({' by ' + a['sender'] for _, a in anchors}))}. All signatures, counters, holds and balances are as recomputed.")
     if not options.jwks:
         print("Verified with the keys in the bundle itself: give --jwks to be independent of them.", file=sys.stderr)
-
 
 if __name__ == "__main__":
     main()

@@ -99,8 +99,9 @@ export function createEvmSigner(client: NodeClient, relayer: Relayer, when: 'lat
         : relayer.sendAsSponsor(sponsored, SHORT_RECEIPT_WAIT_MS))
       return hash
     },
-    async sendTransaction({ to, data }) {
-      const { hash } = await relayer.sendAsSponsor(await estimateCall(to, data), SHORT_RECEIPT_WAIT_MS)
+    async sendTransaction({ to, data, beforeBroadcast }) {
+      const call = { ...(await estimateCall(to, data)), beforeBroadcast }
+      const { hash } = await relayer.sendAsSponsor(call, SHORT_RECEIPT_WAIT_MS)
       return hash
     },
     async waitForTransactionReceipt({ hash, timeout = 30_000 }) {

@@ -1,6 +1,7 @@
 /** `bursar audit export | verify`: exports the decision chain, and verifies it without trusting the gateway. */
 
 import { systemClock } from '../core/base/clock.ts'
+import { readAnchoredHeads } from '../records/decisions/anchor-store.ts'
 import { formatLine, headerLine } from '../records/decisions/export-lines.ts'
 import { auditUnsealed } from '../records/decisions/judge-decision.ts'
 import type { KeySet } from '../records/decisions/signing-key.ts'
@@ -97,10 +98,15 @@ async function* exportParts(
 function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: Env): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
     const keySet = jwks === undefined ? await loadKeySet(database, config) : readKeySet(jwks)
-    const report = await verifyChain(sealedPages(database), { keySet, progress: createProgress('verified') })
+    const anchors = await readAnchoredHeads(database)
+    const progress = createProgress('verified')
+    const report = await verifyChain(sealedPages(database), { keySet, anchors, progress })
     const dataKey = await readDataKey(database, config)
     const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
-    const decisions = printReport(report, env, count > 0n ? [`${groupDigits(count)} not sealed yet`] : [])
+    const decisions = printReport(report, env, [
+      ...(anchors.length > 0 ? [`${formatCount(BigInt(anchors.length), 'anchored head')} compared`] : []),
+      ...(count > 0n ? [`${groupDigits(count)} not sealed yet`] : []),
+    ])
     const journal = printJournalReport(await verifyJournal(journalPages(database), { dataKey, through }), env)
     const code = decisions === 0 ? journal : decisions
     if (refused.length === 0) return code

@@ -11,6 +11,7 @@ import type { Log } from '../core/base/log.ts'
 import type { Account, AccountPrincipal, KnownBrowser, Principal } from '../core/base/principal.ts'
 import type { RotatingKey } from '../core/base/rotating-key.ts'
 import { Failure } from '../core/failures/failure.ts'
+import type { ChainName } from '../core/money/chains.ts'
 import type { Money } from '../core/money/money.ts'
 import type { Attester } from '../providers/attester/port.ts'
 import type { BankingProvider } from '../providers/banking/port.ts'
@@ -92,6 +93,8 @@ export interface Settings {
     readonly depositMax: bigint
     readonly idleMs: number
   }
+  /** The chain on which each day's head of the decision chain is written; null: none. */
+  readonly anchorChain: ChainName | null
   /** Days for which events and webhook deliveries are kept. */
   readonly eventDays: number
   /** What the stored answers of an account's purchases may take together. */

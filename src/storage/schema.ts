@@ -44,6 +44,7 @@ export interface Schema {
   contact: ContactTable
   debt: DebtTable
   decision: DecisionTable
+  decision_anchor: DecisionAnchorTable
   decision_seal: DecisionSealTable
   deployment: DeploymentTable
   deposit: DepositTable
@@ -580,6 +581,22 @@ export interface DecisionTable {
   available_units: bigint | null
   written_by: Generated<string>
   mac: string | null
+}
+
+export interface DecisionAnchorTable {
+  day: string
+  sequence: bigint
+  hash: string
+  chain: string
+  state: 'prepared' | 'sent' | 'confirmed' | 'missed'
+  sender: string | null
+  transaction_hashes: Generated<readonly string[]>
+  transaction_hash: string | null
+  attempt: string | null
+  attempt_until: Date | null
+  prepared_at: Date
+  sent_at: Date | null
+  confirmed_at: Date | null
 }
 
 export interface DecisionSealTable {

@@ -70,6 +70,7 @@ export const sandboxSettings: Settings = {
   kycLimits: defaultKycLimits.sandbox,
   vasp: { name: 'Bursar', lei: null },
   cardTreasury: '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720',
+  anchorChain: null,
   cardSpreadBps: 50,
   cardFloatMicros: 50_000_000n,
   cardPullMs: 2_500,

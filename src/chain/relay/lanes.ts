@@ -101,7 +101,7 @@ async function broadcast(
   client: NodeClient,
   account: LocalAccount,
   nonce: number,
-  call: SponsoredCall,
+  { beforeBroadcast, ...call }: SponsoredCall,
 ): Promise<Hex> {
   const serializedTransaction = await account.signTransaction({
     type: 'eip1559',
@@ -111,10 +111,11 @@ async function broadcast(
     ...developmentFees,
     value: call.value ?? 0n,
   })
+  const hash = keccak256(serializedTransaction)
+  await beforeBroadcast?.(hash)
   try {
     return await client.sendRawTransaction({ serializedTransaction })
   } catch (error) {
-    const hash = keccak256(serializedTransaction)
     await requireAcceptedByNode(client, hash, error)
     return hash
   }

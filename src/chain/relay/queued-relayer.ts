@@ -52,7 +52,11 @@ export function createQueuedRelayer(
     return next !== nonce
   }
 
-  async function broadcast(call: SponsoredCall, offer: Fees, nonce: number): Promise<Hex> {
+  async function broadcast(
+    { beforeBroadcast, ...call }: SponsoredCall,
+    offer: Fees,
+    nonce: number,
+  ): Promise<Hex> {
     const signed = await account.signTransaction({
       type: 'eip1559',
       chainId: client.chain.id,
@@ -62,6 +66,7 @@ export function createQueuedRelayer(
       value: call.value ?? 0n,
     })
     const hash = keccak256(signed)
+    await beforeBroadcast?.(hash)
     try {
       await client.sendRawTransaction({ serializedTransaction: signed })
     } catch (error) {

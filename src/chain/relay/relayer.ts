@@ -7,12 +7,16 @@ import { type Address, type Hex, unknownBroadcast } from '../../providers/chain/
 import type { NodeClient } from '../rpc/client.ts'
 import { isConnectionError } from './refusal.ts'
 
-/** A call paid by the sponsor. @property gas maximum gas. @property value wei; default: none. */
+/**
+ * A call paid by the sponsor. @property gas maximum gas. @property value wei; default: none. @property beforeBroadcast awaited with the
+ * hash of each transaction for the call, which is not broadcast if it throws.
+ */
 export interface SponsoredCall {
   readonly to: Address
   readonly data: Hex
   readonly gas: bigint
   readonly value?: bigint | undefined
+  readonly beforeBroadcast?: ((hash: Hex) => Promise<void>) | undefined
 }
 
 /** A transaction that the node has accepted. @property receipt set if it is already in a block. */

@@ -8,6 +8,7 @@ import { isBridgeContract, judgeBridgeCall } from './simulated-bridge.ts'
 import { isChannelContract, judgeChannelCall } from './simulated-channels.ts'
 import { isEscrowContract, judgeEscrowCall } from './simulated-escrow.ts'
 import { tokenAt } from './simulated-network.ts'
+import { fakeHash } from './simulated-state.ts'
 import { isSwapContract, judgePoolCall } from './simulated-swaps.ts'
 import { type CallContext, judgeTokenCall, type SimulatedCall } from './simulated-token.ts'
 import { isUptoContract, judgeUptoCall } from './simulated-upto.ts'
@@ -23,14 +24,21 @@ const someCode: Hex = '0x00'
 
 /** Creates the signer over the simulated books. */
 export function createSimulatedSigner(context: CallContext): EvmSigner {
-  async function write(to: Address, data: Hex): Promise<Hex> {
-    const judged = await judge(context, to, data)
+  const { state, caller } = context
+  let announced = 0
+
+  async function write(to: Address, data: Hex, beforeBroadcast?: (hash: Hex) => Promise<void>): Promise<Hex> {
+    const isToItself = lowerCaseAddress(to) === lowerCaseAddress(caller)
+    const judged = isToItself ? undefined : await judge(context, to, data)
+    announced += 1
+    const hash = beforeBroadcast && fakeHash(`transaction ${state.identity} announced ${announced}`)
+    if (hash !== undefined) await beforeBroadcast?.(hash)
     try {
-      judged.commit()
+      judged?.commit()
     } catch (error) {
       throw toRefusal(error)
     }
-    return context.state.mine({ calldata: data })
+    return state.mine({ calldata: data, ...(hash === undefined ? {} : { hash }) })
   }
 
   return {
@@ -43,7 +51,7 @@ export function createSimulatedSigner(context: CallContext): EvmSigner {
     },
     verifyTypedData: isSignedByKey,
     writeContract: (call) => write(call.address, encodeCalldata(call)),
-    sendTransaction: ({ to, data }) => write(to, data),
+    sendTransaction: ({ to, data, beforeBroadcast }) => write(to, data, beforeBroadcast),
     async waitForTransactionReceipt({ hash }) {
       if (context.state.transaction(hash) === undefined)
         throw new Error(`The simulated chain has no transaction ${hash}.`)

@@ -26,6 +26,7 @@ export const chainVariables = {
   CHAIN_SPONSOR_KEY: privateKey.optional(),
   CHAIN_OWNER_KEY: privateKey.optional(),
   ANVIL_BIN: z.string().optional(),
+  ANCHOR_CHAIN: z.enum(chainNames).optional(),
   X402_CODE_HASHES: list
     .superRefine((hashes, context) => {
       for (const hash of hashes.filter((text) => !isCodeHash(text)))
@@ -53,9 +54,10 @@ export interface ConfiguredChain {
   readonly x402Hashes: readonly `0x${string}`[]
 }
 
-/** @property chains the default first. */
+/** @property chains the default first. @property anchorChain chain on which the decision chain's heads are anchored. */
 export interface ChainConfig {
   readonly chains: readonly [ConfiguredChain, ...ConfiguredChain[]]
+  readonly anchorChain: ChainName | null
 }
 
 interface ChainSettings {
@@ -65,6 +67,7 @@ interface ChainSettings {
   readonly CHAIN_SPONSOR_KEY?: string | undefined
   readonly CHAIN_OWNER_KEY?: string | undefined
   readonly ANVIL_BIN?: string | undefined
+  readonly ANCHOR_CHAIN?: ChainName | undefined
   readonly X402_CODE_HASHES?: readonly string[] | undefined
 }
 
@@ -84,7 +87,10 @@ export function readChains(settings: ChainSettings & Readonly<Record<string, unk
       x402Hashes: settings.X402_CODE_HASHES?.filter(isCodeHash) ?? [],
     }
   }
-  return { chains: [configureChain(first), ...others.map(configureChain)] }
+  return {
+    chains: [configureChain(first), ...others.map(configureChain)],
+    anchorChain: settings.ANCHOR_CHAIN ?? null,
+  }
 }
 
 /** One line per contradiction between the chains' variables; empty for a valid configuration. */
@@ -117,6 +123,9 @@ export function chainErrors(given: Readonly<Record<string, string | undefined>>)
           (name) =>
             `CHAIN_RPC_URL: use ${nameRpcVariable(name)}, so that no node of another chain is taken for one of ${name}`,
         )
+      : [],
+    given.ANCHOR_CHAIN !== undefined && !names.some((name) => name === given.ANCHOR_CHAIN)
+      ? `ANCHOR_CHAIN: ${given.ANCHOR_CHAIN} is not one of CHAINS (${names.join(', ')})`
       : [],
     given.CHAIN === 'simulated'
       ? real.map((name) => `CHAIN: only test chains can be simulated, not ${name}`)

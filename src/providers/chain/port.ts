@@ -302,7 +302,17 @@ export interface EvmSigner {
    *   any other error it may have been broadcast too, unless the node rejected it.
    */
   writeContract(call: ContractCall): Promise<Hex>
-  sendTransaction(transaction: { to: Address; data: Hex }): Promise<Hex>
+  /**
+   * Broadcasts a call after a simulation; data for {@link address} itself is a call of nothing.
+   * @param transaction `beforeBroadcast` is awaited with the hash of each transaction that is about to be broadcast, which later ones with
+   *   the same nonce may be, at a higher price. If it throws, that transaction is not broadcast.
+   * @throws as {@link writeContract}.
+   */
+  sendTransaction(transaction: {
+    to: Address
+    data: Hex
+    beforeBroadcast?: (hash: Hex) => Promise<void>
+  }): Promise<Hex>
   waitForTransactionReceipt(input: { hash: Hex; timeout?: number }): Promise<{ status: string }>
   getCode(input: { address: Address }): Promise<Hex | undefined>
 }

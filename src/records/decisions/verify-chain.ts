@@ -2,6 +2,7 @@
 import { compactVerify, createLocalJWKSet } from 'jose'
 import { canonicalJson } from '../../core/base/json.ts'
 import type { Connection } from '../../storage/database.ts'
+import type { Anchor } from './anchor-store.ts'
 import { chainHash, FIRST_PREVIOUS } from './chain.ts'
 import { RECEIPT_TYPE, receiptClaims } from './receipt.ts'
 import type { KeySet } from './signing-key.ts'
@@ -23,6 +24,7 @@ export interface ChainFault {
     | 'row unreadable'
     | 'signature invalid'
     | 'receipt contradicts'
+    | 'anchor contradicts'
   readonly detail: string
 }
 
@@ -32,33 +34,47 @@ export interface ChainReport {
   readonly fault: ChainFault | null
 }
 
+export type AnchoredHead = Pick<Anchor, 'day' | 'sequence' | 'hash'>
+
 type ReceiptFault = Pick<ChainFault, 'kind' | 'detail'> | null
 
 /**
  * Verifies a chain from its first row, and stops at the first fault. @param pages rows in order; null stands for an
- * unreadable row. @param expected where the rows must end, if known. @param progress called after each page.
+ * unreadable row. @param expected where the rows must end, if known. @param anchors heads that were written on a blockchain. @param progress
+ * called after each page.
  */
 export async function verifyChain(
   pages: AsyncIterable<readonly (SealedDecision | null)[]>,
   {
     keySet,
     expected = null,
+    anchors = [],
     progress = () => {},
-  }: { keySet: KeySet; expected?: ChainHead | null; progress?: (verified: bigint) => void },
+  }: {
+    keySet: KeySet
+    expected?: ChainHead | null
+    anchors?: readonly AnchoredHead[]
+    progress?: (verified: bigint) => void
+  },
 ): Promise<ChainReport> {
   const keys = createLocalJWKSet({ keys: [...keySet.keys] })
+  const anchored = groupBySequence(anchors)
   let head: ChainHead = { sequence: 0n, hash: FIRST_PREVIOUS }
   for await (const page of pages) {
     const receiptFaults = await Promise.all(
       page.map((row) => (row === null ? null : checkReceipt(row, keys))),
     )
     for (const [at, row] of page.entries()) {
-      const fault = checkRow(row, head, receiptFaults[at] ?? null)
+      const fault =
+        checkRow(row, head, receiptFaults[at] ?? null) ?? checkAnchors(row, anchored.get(row?.sequence ?? 0n))
       if (fault !== null) return { head, fault }
       if (row !== null) head = { sequence: row.sequence, hash: row.hash }
     }
     progress(head.sequence)
   }
+  const beyond = anchors.find(({ sequence }) => sequence > head.sequence)
+  if (beyond !== undefined)
+    return { head, fault: checkEnd(head, beyond, `, the head of ${beyond.day} that is anchored`) }
   return { head, fault: expected === null ? null : checkEnd(head, expected) }
 }
 
@@ -101,6 +117,25 @@ function checkRow(
   return receiptFault === null ? null : buildFault(receiptFault.kind, receiptFault.detail)
 }
 
+function groupBySequence(anchors: readonly AnchoredHead[]): ReadonlyMap<bigint, readonly AnchoredHead[]> {
+  const groups = new Map<bigint, AnchoredHead[]>()
+  for (const anchor of anchors) {
+    const group = groups.get(anchor.sequence)
+    if (group === undefined) groups.set(anchor.sequence, [anchor])
+    else group.push(anchor)
+  }
+  return groups
+}
+
+/** Compares a verified row with the anchors of its sequence. */
+function checkAnchors(row: SealedDecision | null, anchors: readonly AnchoredHead[] = []): ChainFault | null {
+  const other = anchors.find(({ hash }) => hash !== row?.hash)
+  if (row === null || other === undefined) return null
+  const { sequence, decisionId } = row
+  const detail = `the head of ${other.day} was anchored with the hash ${other.hash}`
+  return { sequence, decisionId, kind: 'anchor contradicts', detail }
+}
+
 async function checkReceipt(
   { receipt, content }: SealedDecision,
   keys: ReturnType<typeof createLocalJWKSet>,
@@ -117,13 +152,13 @@ async function checkReceipt(
   return { kind: 'receipt contradicts', detail: 'its signed receipt has different content' }
 }
 
-function checkEnd(head: ChainHead, expected: ChainHead): ChainFault | null {
+function checkEnd(head: ChainHead, expected: ChainHead, why = ''): ChainFault | null {
   if (head.sequence < expected.sequence)
     return {
       sequence: head.sequence + 1n,
       decisionId: null,
       kind: 'row missing',
-      detail: `the rows must end with ${expected.sequence}`,
+      detail: `the rows must ${why === '' ? 'end with' : 'reach'} ${expected.sequence}${why}`,
     }
   if (head.sequence === expected.sequence && head.hash === expected.hash) return null
   return {

@@ -10,6 +10,7 @@ import { canonicalContent } from '../../books/spending/decision-content.ts'
 import { canonicalJson, toJson } from '../../core/base/json.ts'
 import { signJws } from '../../core/base/jws.ts'
 import type { Connection, Database } from '../../storage/database.ts'
+import { readConfirmedAnchors } from './anchor-store.ts'
 import {
   hasLater,
   type IdSpan,
@@ -111,6 +112,7 @@ function listParts(
     { name: 'policies.jsonl', lines: policyLines(snapshot) },
     { name: 'postings.jsonl', lines: postingLines(snapshot, span, balances) },
     { name: 'balances.jsonl', lines: balanceLines(balances) },
+    { name: 'anchors.jsonl', lines: ends === null ? [] : anchorLines(snapshot, span, ends) },
   ]
 }
 
@@ -198,6 +200,18 @@ function change(
 function* balanceLines(balances: Balances): Generator<readonly string[]> {
   const sorted = [...balances].sort(([one], [other]) => (one < other ? -1 : 1))
   yield sorted.map(([, balance]) => format(balance))
+}
+
+/** The anchored heads of the period's days. Before its first decision, that is the last one before it. */
+async function* anchorLines(
+  snapshot: Connection,
+  { from, to }: Span,
+  { first, last }: { readonly first: bigint; readonly last: bigint },
+): AsyncGenerator<readonly string[]> {
+  const formatDay = (at: Date) => at.toISOString().slice(0, 10)
+  const days = { from: formatDay(from), to: formatDay(new Date(to.getTime() - 1)) }
+  const anchors = await readConfirmedAnchors(snapshot, { ...days, first: first - 1n, last })
+  yield anchors.map((anchor) => format({ ...anchor, sequence: Number(anchor.sequence) }))
 }
 
 function hashText(text: string): string {

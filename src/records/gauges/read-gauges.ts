@@ -5,6 +5,7 @@
 import { alarmDomains } from '../../books/alarms/alarms.ts'
 import type { Clock } from '../../core/base/clock.ts'
 import { type Cancel, timers } from '../../core/base/timers.ts'
+import type { ChainName } from '../../core/money/chains.ts'
 import { stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { Gauge } from '../../providers/metrics/port.ts'
@@ -18,6 +19,7 @@ export interface GaugeDependencies {
     readonly absent: readonly string[]
   }
   readonly clock: Clock
+  readonly settings: { readonly anchorChain: ChainName | null }
 }
 
 /** Each count uses a partial index over open rows, so that history costs nothing. */
@@ -52,13 +54,24 @@ const alarms: Statement = {
   text: 'select domain, count(*) as count from alarm where resolved_at is null group by domain',
 }
 
+/** The end of the last anchored day; of the day before the first, while none is. */
+const anchored: Statement = {
+  name: 'gauge_anchored',
+  text: `select coalesce(max(day) filter (where state = 'confirmed') + 1, min(day))::text as until from decision_anchor`,
+}
+
 /** Time limit per source, because a scrape waits for all of them. */
 const READ_TIMEOUT_MS = 2_000
 
 /** Reads all gauges. A source that fails reports `up` 0, and its gauges are omitted. Never throws. */
-export async function readGauges({ database, chains, clock }: GaugeDependencies): Promise<readonly Gauge[]> {
+export async function readGauges({
+  database,
+  chains,
+  clock,
+  settings,
+}: GaugeDependencies): Promise<readonly Gauge[]> {
   const [stored, ...lags] = await Promise.all([
-    readInTime(readStored({ database, chains }, clock())),
+    readInTime(readStored({ database, chains, settings }, clock())),
     ...chains.all.map((chain) => readInTime(readLag(chain, clock))),
   ])
   return [
@@ -72,15 +85,16 @@ export async function readGauges({ database, chains, clock }: GaugeDependencies)
 }
 
 async function readStored(
-  { database, chains }: Pick<GaugeDependencies, 'database' | 'chains'>,
+  { database, chains, settings }: Omit<GaugeDependencies, 'clock'>,
   now: Date,
 ): Promise<Gauge[]> {
-  const [[depths], drifts, shortfalls, raised, float] = await Promise.all([
+  const [[depths], drifts, shortfalls, raised, float, [anchors]] = await Promise.all([
     database.call<Record<string, bigint>>(backlog, [now]),
     database.call<{ chain: string; token: string; wallets: bigint; units: string }>(drift, []),
     database.call<{ chain: string; token: string; units: string }>(shortfall, []),
     database.call<{ domain: string; count: bigint }>(alarms, []),
     readCardFloat(database),
+    settings.anchorChain === null ? [] : database.call<{ until: string | null }>(anchored, []),
   ])
   const namePosition = ({ chain, token }: { chain: string; token: string }) => `${chain} ${token}`
   const missing = new Map(shortfalls.map((row) => [namePosition(row), BigInt(row.units)]))
@@ -100,6 +114,16 @@ async function readStored(
       labels: {},
       value: Number(toDecimal({ asset: 'USDC', units: float.micros })),
     },
+    ...(anchors?.until == null
+      ? []
+      : [
+          {
+            name: 'anchor_age_seconds',
+            help: 'Time since the end of the last day whose head of the decision chain is anchored. Alert above two days.',
+            labels: {},
+            value: Math.max(0, now.getTime() - Date.parse(`${anchors.until}T00:00:00Z`)) / 1_000,
+          },
+        ]),
     ...alarmDomains.map((domain) => ({
       name: 'alarms',
       help: 'Open alarms that require a person: GET /api/admin/alarms.',

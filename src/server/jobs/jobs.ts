@@ -14,6 +14,7 @@ import { followBrokerageAccounts } from '../../rails/investing/brokerage-account
 import { payDividends } from '../../rails/investing/dividends.ts'
 import { collectChannels } from '../../rails/selling/payments/collect-channels.ts'
 import { screenKeptDeposits } from '../../rails/wallets/reconcile/release-deposits.ts'
+import { anchorHead } from '../../records/decisions/anchor-head.ts'
 import { createSealRound } from '../../records/decisions/seal-decisions.ts'
 import { collectDebts } from './collect-debts.ts'
 import { createDeliverWebhooks } from './deliver-webhooks.ts'
@@ -75,6 +76,7 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
 
 const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
+  { name: 'anchor-decisions', everyMs: 30_000, round: anchorHead, isOnEachChain: true },
   { name: 'publish-events', everyMs: 100, round: publishNewEvents, isAnnounced: true },
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },

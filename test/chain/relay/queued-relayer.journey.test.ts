@@ -6,6 +6,7 @@ import { awaitReceipt } from '../../../src/chain/relay/receipts.ts'
 import type { Fees, SubmittedTransaction } from '../../../src/chain/relay/relayer.ts'
 import { createNodeClient, localNodeOptions } from '../../../src/chain/rpc/client.ts'
 import { developmentFees, makeSponsor } from '../../../src/chain/rpc/development-node.ts'
+import type { Hex } from '../../../src/providers/chain/port.ts'
 
 const binary = (() => {
   try {
@@ -34,6 +35,11 @@ async function fixture() {
   const setBaseFee = (wei: bigint) =>
     client.transport.request({ method: 'anvil_setNextBlockBaseFeePerGas', params: [`0x${wei.toString(16)}`] })
   const impatient = (fees: () => Promise<Fees>) => createQueuedRelayer(client, account, fees, 100)
+  const hasTransaction = (hash: Hex) =>
+    client.getTransaction({ hash }).then(
+      () => true,
+      () => false,
+    )
   const countMined = () => client.getTransactionCount({ address: account.address })
   return {
     relayer: relayer(),
@@ -44,6 +50,7 @@ async function fixture() {
     awaitMined,
     setBaseFee,
     countMined,
+    hasTransaction,
   }
 }
 
@@ -87,6 +94,55 @@ describe.skipIf(binary === undefined)('queued relayer', () => {
         { timeout: 10_000, interval: 100 },
       )
       .toBe(2)
+  })
+
+  it('announces each transaction before it is broadcast, and those that replace it', async () => {
+    const { impatient, call, mineAll, setBaseFee, countMined, hasTransaction } = await fixture()
+    const gwei = 10n ** 9n
+    const relayer = impatient(async () => ({ maxFeePerGas: 2n * gwei, maxPriorityFeePerGas: 1n }))
+    const announced: Hex[] = []
+    const known: boolean[] = []
+    const beforeBroadcast = async (hash: Hex) => {
+      known.push(await hasTransaction(hash))
+      announced.push(hash)
+    }
+    const { hash } = await relayer.send({ ...call, beforeBroadcast })
+    expect(announced).toEqual([hash])
+    await setBaseFee(5n * gwei)
+    await mineAll()
+    await expect
+      .poll(
+        async () => {
+          await setBaseFee(5n * gwei)
+          await mineAll()
+          return countMined()
+        },
+        { timeout: 10_000, interval: 100 },
+      )
+      .toBe(1)
+    expect(announced.length).toBeGreaterThan(1)
+    expect(new Set(announced).size).toBe(announced.length)
+    expect(known.some((isKnown) => isKnown)).toBe(false)
+    expect(await hasTransaction(announced.at(-1) ?? hash)).toBe(true)
+  })
+
+  it('broadcasts nothing that its announcement refuses, and leaves no nonce gap', async () => {
+    const { relayer, call, mineAll, awaitMined, countMined } = await fixture()
+    const refused = () => Promise.reject(new Error('not recorded'))
+    const results = await Promise.allSettled([
+      relayer.send(call),
+      relayer.send({ ...call, beforeBroadcast: refused }),
+      relayer.send(call),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    const sent = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    await expect
+      .poll(async () => {
+        await mineAll()
+        return countMined()
+      })
+      .toBe(3)
+    expect(await awaitMined(sent)).toBe(true)
   })
 
   it('resynchronizes its nonce from the node when another sender uses its key', async () => {

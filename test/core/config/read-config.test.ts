@@ -83,6 +83,7 @@ describe('the configuration', () => {
           x402Hashes: [],
         },
       ],
+      anchorChain: null,
       x402: {
         payTo: null,
         price: { asset: 'USDC', units: 10_000n },
@@ -317,6 +318,10 @@ describe('the configuration', () => {
       'CHAIN_RPC_URL_POLYGON: missing; it has no default in production',
     ],
     [{ CHAINS: 'base,base', CHAIN_RPC_URL_BASE: 'https://a.example' }, 'CHAINS: names base twice'],
+    [
+      { CHAINS: 'base', CHAIN_RPC_URL_BASE: 'https://a.example', ANCHOR_CHAIN: 'polygon' },
+      'ANCHOR_CHAIN: polygon is not one of CHAINS (base)',
+    ],
     [
       { CHAINS: 'base,polygon', CHAIN_RPC_URL: 'https://a.example' },
       'CHAIN_RPC_URL: is for one chain, and CHAINS names several; use CHAIN_RPC_URL_BASE and CHAIN_RPC_URL_POLYGON',

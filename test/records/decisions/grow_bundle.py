@@ -78,7 +78,8 @@ manifest = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
 times = -(-wanted // len(lines("decisions")))
 os.makedirs(out)
 files = {"decisions.jsonl": write("decisions", decisions()), "balances.jsonl": write("balances", balances()),
-         "policies.jsonl": write("policies", lines("policies"))}
+         # Anchored heads are of the chain that has not grown.
+         "policies.jsonl": write("policies", lines("policies")), "anchors.jsonl": write("anchors", [])}
 for name in ("spends", "usage", "postings"):
     files[f"{name}.jsonl"] = write(name, copies(lines(name)))
 manifest.update(files=files, jwks={"keys": [jwk]})

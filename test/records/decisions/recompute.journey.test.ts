@@ -99,7 +99,7 @@ function recompute(serverUrl: string | undefined): void {
   it('overwrites nothing, and names what is wrong with its arguments', async () => {
     const again = await bursar(['export', '--month', month, '--out', bundle], env)
     expect(again).toMatchObject({ code: 1, err: expect.stringContaining('is not empty') })
-    expect(readdirSync(bundle)).toHaveLength(7)
+    expect(readdirSync(bundle)).toHaveLength(8)
     const none = await bursar(['export', '--month', '2020-13', '--out', join(directory, 'none')], env)
     expect(none).toMatchObject({ code: 1, err: expect.stringContaining('must be a month') })
     const later = await bursar(['export', '--month', '2999-01', '--out', join(directory, 'later')], env)

@@ -58,17 +58,18 @@ export async function newSpender(database: Database) {
   }
 }
 
-/** Inserts many authenticated decisions at once. @param changes to the rows, after authentication. */
+/** Inserts many authenticated decisions at once. @param changes to the rows, after authentication. @param at of all of them. */
 export async function insertDecisions(
   connection: Connection,
   count: number,
   changes: Record<string, unknown> = {},
+  at = noon,
 ): Promise<string[]> {
-  const prefix = newId('dec', noon).slice(0, 20)
+  const prefix = newId('dec', at).slice(0, 20)
   const rows = Array.from({ length: count }, (_, index) => {
     const row = {
       id: `${prefix}${String(index + 1).padStart(10, '0')}`,
-      at: noon.toISOString().replace('Z', '000Z'),
+      at: at.toISOString().replace('Z', '000Z'),
       account_id: 'acct_many',
       key_id: null,
       policy_version: null,

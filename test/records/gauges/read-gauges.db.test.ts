@@ -24,7 +24,13 @@ onBothEngines('the gauges', (database) => {
   })
   afterAll(() => chain.close())
   const read = (parts: Partial<Parameters<typeof readGauges>[0]> = {}) =>
-    readGauges({ database: database(), chains: { all: [chain], absent: [] }, clock: () => later, ...parts })
+    readGauges({
+      database: database(),
+      chains: { all: [chain], absent: [] },
+      clock: () => later,
+      settings: { anchorChain: null },
+      ...parts,
+    })
 
   it('are all present while nothing is pending and nothing differs', async () => {
     const gauges = await read()
@@ -46,6 +52,36 @@ onBothEngines('the gauges', (database) => {
     expect(findFigure(gauges, 'up', { part: 'chain' })).toBe(1)
     expect(findFigure(gauges, 'chain_block_age_seconds', { chain: 'base-sepolia' })).toBe(90)
     expect(findFigure(gauges, 'database_connections', { state: 'waiting' })).toBe(0)
+  })
+
+  it('tell how long ago the last anchored day ended', async () => {
+    const readAge = async (changes = {}) => findFigure(await read(changes), 'anchor_age_seconds')
+    const settings = { anchorChain: 'base-sepolia' } as const
+    const day = (before: number) => new Date(noon.getTime() - before * 86_400_000).toISOString().slice(0, 10)
+    const insert = (before: number, state: 'prepared' | 'confirmed') =>
+      database()
+        .kysely.insertInto('decision_anchor')
+        .values({
+          ...{
+            day: day(before),
+            sequence: 1n,
+            hash: '0'.repeat(64),
+            chain: 'base-sepolia',
+            state,
+            prepared_at: noon,
+          },
+          ...(state === 'confirmed' ? { transaction_hash: '0x1', confirmed_at: noon } : {}),
+        })
+        .execute()
+    expect(await readAge({ settings })).toBeUndefined()
+    await insert(4, 'prepared')
+    const midnight = Date.parse(`${day(0)}T00:00:00Z`)
+    const since = (midnightsBefore: number) => (later.getTime() - midnight) / 1_000 + midnightsBefore * 86_400
+    expect(await readAge({ settings })).toBe(since(4))
+    await insert(3, 'confirmed')
+    await insert(1, 'prepared')
+    expect(await readAge({ settings })).toBe(since(2))
+    expect(await readAge()).toBeUndefined()
   })
 
   it('count pending work, and report the difference of ledger and chain in whole coins', async () => {

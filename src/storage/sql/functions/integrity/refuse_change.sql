@@ -26,3 +26,10 @@ create or replace trigger append_only_rows before update on recourse for each ro
 when (old.status <> 'open') execute function refuse_change();
 create or replace trigger append_only before delete or truncate on refund
   execute function refuse_change();
+
+-- The head of a day is fixed: no day has two.
+create or replace trigger append_only before delete or truncate on decision_anchor
+  execute function refuse_change();
+create or replace trigger append_only_rows before update on decision_anchor for each row
+when ((old.day, old.sequence, old.hash, old.chain) is distinct from (new.day, new.sequence, new.hash, new.chain))
+execute function refuse_change();
