@@ -4,6 +4,7 @@
  */
 
 import { noticeExpiredApprovals } from '../../books/approvals/approvals.ts'
+import { timers } from '../../core/base/timers.ts'
 import type { Services } from '../../kernel/context.ts'
 import { finishApprovals } from '../../kernel/run-approved.ts'
 import { sendWaitingNotices } from '../../people/identity/security-notices.ts'
@@ -18,6 +19,7 @@ import { createSealRound } from '../../records/decisions/seal-decisions.ts'
 import { collectDebts } from './collect-debts.ts'
 import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
+import { claimingJobs, createHasWork } from './find-work.ts'
 import { finishOrders } from './finish-orders.ts'
 import { createKeepPurses } from './keep-purses.ts'
 import { mailOwners } from './mail-owners.ts'
@@ -48,6 +50,12 @@ import { createWatchChain } from './watch-chain.ts'
 
 /** Addresses that one round sends notices to. */
 const NOTICE_BATCH = 20
+
+/**
+ * Longest time that a claiming job leaves out its claim because the shared read found nothing. The pause at rest is longer, so
+ * that a round at rest always claims.
+ */
+const SWEEP_MS = 30_000
 
 /** The result is the number of open items that were found; any other result is not activity. */
 type JobRound = (services: Services, signal: AbortSignal) => Promise<unknown>
@@ -112,6 +120,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   {
     name: 'finish-approvals',
     everyMs: 2_000,
+
     round: async (services, signal) => {
       await noticeExpiredApprovals(services.database, services.onCalendar(services.clock()))
       return finishApprovals(services, findIssuedKey, signal)
@@ -120,6 +129,7 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   {
     name: 'send-notices',
     everyMs: 5_000,
+
     round: (services) => sendWaitingNotices(services, { most: NOTICE_BATCH, now: services.clock() }),
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
@@ -134,6 +144,22 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
     : []),
 ]
 
+/** @property job name in the table, without a chain. */
+interface StartedRow extends JobRow {
+  readonly job: string
+}
+
+/** Leaves out rounds for which there is no work, but for a sweep now and then. */
+function onlyWithWork(round: JobRound, hasWork: () => Promise<boolean>): JobRound {
+  let ranAt = Number.NEGATIVE_INFINITY
+  return async (services, signal) => {
+    const isSweep = timers.monotonic() - ranAt >= SWEEP_MS
+    if (!isSweep && !(await hasWork())) return 0
+    ranAt = timers.monotonic()
+    return round(services, signal)
+  }
+}
+
 /** The jobs of one chain, with state of their own; those that are not of a chain run once, with the default. */
 function jobsOn(services: Services, chain: Services['chain']) {
   const isDefault = chain.name === services.chain.name
@@ -141,6 +167,7 @@ function jobsOn(services: Services, chain: Services['chain']) {
     .filter(({ isOnEachChain }) => isDefault || isOnEachChain)
     .map(({ name, round, ...row }) => ({
       ...row,
+      job: name,
       name: isDefault ? name : `${name} ${chain.name}`,
       round: (_services: Services, signal: AbortSignal) => round({ ...services, chain }, signal),
     }))
@@ -157,8 +184,10 @@ export function startJobs(
 ): readonly Job[] {
   const { log, chains } = services
   const steady: Pace = { ...pace, wait: steadyWait }
-  const start = ({ name, everyMs, round, isSteady, isAnnounced }: JobRow): Job =>
-    every(everyMs * factor, {
+  const hasWork = createHasWork(services)
+  const start = ({ name, job, everyMs, round: runRound, isSteady, isAnnounced }: StartedRow): Job => {
+    const round = claimingJobs.has(job) ? onlyWithWork(runRound, () => hasWork(job)) : runRound
+    return every(everyMs * factor, {
       name,
       round: async (signal) => {
         const found = await round(services, signal)
@@ -168,9 +197,10 @@ export function startJobs(
       isAnnounced,
       pace: isSteady ? steady : pace,
     })
-  const rows: readonly JobRow[] = [
+  }
+  const rows: readonly StartedRow[] = [
     ...chains.all.flatMap((chain) => jobsOn(services, chain)),
-    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
+    { name: 'set-clock', job: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
   ]
   const jobs = rows.map(start)
   chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain).map(start)))

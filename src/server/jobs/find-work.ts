@@ -1,0 +1,60 @@
+/** One read for all jobs that are due at the same moment, instead of a claim each that finds nothing. */
+
+import { timers } from '../../core/base/timers.ts'
+import type { Services } from '../../kernel/context.ts'
+import { callForRow, type Statement } from '../../storage/database.ts'
+
+/** Jobs that become due within this time share a read. */
+const GATHER_MS = 20
+
+const findWork: Statement = { name: 'jobs_with_work', text: 'select jobs_with_work($1, $2) as jobs' }
+
+/** Jobs that `jobs_with_work` names. A round of theirs does nothing but claim and finish. */
+export const claimingJobs: ReadonlySet<string> = new Set([
+  'mail-owners',
+  'settle-pending',
+  'settle-swaps',
+  'settle-fundings',
+  'settle-payments',
+  'settle-relays',
+  'settle-purchases',
+  'close-channels',
+  'settle-recourse',
+  'settle-orders',
+  'settle-payouts',
+  'settle-cards',
+  'pay-cards',
+  'send-card-states',
+  'collect-debts',
+  'notify-institutions',
+  'finish-orders',
+  'match-requests',
+  'finish-approvals',
+  'send-notices',
+  'settle-reviews',
+  'screen-deposits',
+  'repay-mints',
+])
+
+/** Finds out whether a job's claim may find something. @throws when the database cannot be read. */
+type HasWork = (job: string) => Promise<boolean>
+
+export function createHasWork({
+  database,
+  clock,
+  onCalendar,
+}: Pick<Services, 'database' | 'clock' | 'onCalendar'>): HasWork {
+  let gathering: Promise<ReadonlySet<string>> | undefined
+  const read = async () => {
+    await timers.sleep(GATHER_MS)
+    // From here on, whoever asks needs a newer answer.
+    gathering = undefined
+    const at = clock()
+    const { jobs } = await callForRow<{ jobs: string[] }>(database, findWork, [at, onCalendar(at)])
+    return new Set(jobs)
+  }
+  return async (job) => {
+    gathering ??= read()
+    return (await gathering).has(job)
+  }
+}
