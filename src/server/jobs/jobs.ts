@@ -31,7 +31,7 @@ import { publishNewEvents } from './publish-events.ts'
 import { createPushOwners } from './push-owners.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
-import { runSchedules } from './run-schedules.ts'
+import { createRunSchedules } from './run-schedules.ts'
 import { createSendMessages } from './send-messages.ts'
 import { settleCards } from './settle-cards.ts'
 import { settleFundings } from './settle-fundings.ts'
@@ -81,7 +81,7 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
   }
 }
 
-const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
+const table = (mode: Services['settings']['mode'], pace: Pace): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
   { name: 'publish-events', everyMs: 100, round: publishNewEvents, isAnnounced: true },
   { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
@@ -114,8 +114,13 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   },
   { name: 'notify-institutions', everyMs: 1_000, round: notifyInstitutions },
   { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
-  // A due time comes unannounced. Without one, a round makes one read.
-  { name: 'run-schedules', everyMs: 1_000, round: runSchedules, isSteady: true },
+  // A due time comes unannounced. Until the next one that is known, a round reads nothing.
+  {
+    name: 'run-schedules',
+    everyMs: 1_000,
+    round: stateful((services) => createRunSchedules(services, pace.lastActivity)),
+    isSteady: true,
+  },
   { name: 'match-requests', everyMs: 500, round: matchRequests },
   {
     name: 'finish-approvals',
@@ -161,9 +166,9 @@ function onlyWithWork(round: JobRound, hasWork: () => Promise<boolean>): JobRoun
 }
 
 /** The jobs of one chain, with state of their own; those that are not of a chain run once, with the default. */
-function jobsOn(services: Services, chain: Services['chain']) {
+function jobsOn(services: Services, chain: Services['chain'], pace: Pace) {
   const isDefault = chain.name === services.chain.name
-  return table(services.settings.mode)
+  return table(services.settings.mode, pace)
     .filter(({ isOnEachChain }) => isDefault || isOnEachChain)
     .map(({ name, round, ...row }) => ({
       ...row,
@@ -199,10 +204,10 @@ export function startJobs(
     })
   }
   const rows: readonly StartedRow[] = [
-    ...chains.all.flatMap((chain) => jobsOn(services, chain)),
+    ...chains.all.flatMap((chain) => jobsOn(services, chain, pace)),
     { name: 'set-clock', job: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
   ]
   const jobs = rows.map(start)
-  chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain).map(start)))
+  chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain, pace).map(start)))
   return jobs
 }

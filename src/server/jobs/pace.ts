@@ -21,6 +21,8 @@ export interface Pace {
   noteWrite(): void
   /** Records activity elsewhere: another gateway's announcement, or open work that a job found. */
   noteActivity(): void
+  /** Monotonic milliseconds of the last activity. */
+  lastActivity(): number
   /** Waits until a job's next round. @returns false when the signal was aborted. */
   wait(intervalMs: number, signal: AbortSignal): Promise<boolean>
 }
@@ -41,6 +43,7 @@ export function createPace(
   }
   return {
     noteActivity,
+    lastActivity: () => activeAt,
     noteWrite: () => {
       noteActivity()
       if (isAnnouncing) return
