@@ -11,6 +11,9 @@ const findWork: Statement = { name: 'jobs_with_work', text: 'select jobs_with_wo
 
 /** Jobs that `jobs_with_work` names. A round of theirs does nothing but claim and finish. */
 export const claimingJobs: ReadonlySet<string> = new Set([
+  'deliver-webhooks',
+  'push-owners',
+  'send-messages',
   'mail-owners',
   'settle-pending',
   'settle-swaps',
@@ -36,6 +39,12 @@ export const claimingJobs: ReadonlySet<string> = new Set([
   'repay-mints',
 ])
 
+/**
+ * Longest time that a job leaves its claim out because the shared read found nothing. The pause at rest is longer, so that a
+ * round at rest always claims.
+ */
+const SWEEP_MS = 59_000
+
 /** Finds out whether a job's claim may find something. @throws when the database cannot be read. */
 type HasWork = (job: string) => Promise<boolean>
 
@@ -56,5 +65,18 @@ export function createHasWork({
   return async (job) => {
     gathering ??= read()
     return (await gathering).has(job)
+  }
+}
+
+/** Finds out whether a round should claim: with work, and as a sweep now and then. @throws when the database cannot be read. */
+export type ShouldClaim = () => Promise<boolean>
+
+export function createShouldClaim(hasWork: () => Promise<boolean>): ShouldClaim {
+  let claimedAt = Number.NEGATIVE_INFINITY
+  return async () => {
+    const isSweep = timers.monotonic() - claimedAt >= SWEEP_MS
+    if (!isSweep && !(await hasWork())) return false
+    claimedAt = timers.monotonic()
+    return true
   }
 }

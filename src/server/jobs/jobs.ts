@@ -4,7 +4,6 @@
  */
 
 import { noticeExpiredApprovals } from '../../books/approvals/approvals.ts'
-import { timers } from '../../core/base/timers.ts'
 import type { Services } from '../../kernel/context.ts'
 import { finishApprovals } from '../../kernel/run-approved.ts'
 import { sendWaitingNotices } from '../../people/identity/security-notices.ts'
@@ -19,7 +18,7 @@ import { createSealRound } from '../../records/decisions/seal-decisions.ts'
 import { collectDebts } from './collect-debts.ts'
 import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
-import { claimingJobs, createHasWork } from './find-work.ts'
+import { claimingJobs, createHasWork, createShouldClaim, type ShouldClaim } from './find-work.ts'
 import { finishOrders } from './finish-orders.ts'
 import { createKeepPurses } from './keep-purses.ts'
 import { mailOwners } from './mail-owners.ts'
@@ -51,14 +50,8 @@ import { createWatchChain } from './watch-chain.ts'
 /** Addresses that one round sends notices to. */
 const NOTICE_BATCH = 20
 
-/**
- * Longest time that a claiming job leaves out its claim because the shared read found nothing. The pause at rest is longer, so
- * that a round at rest always claims.
- */
-const SWEEP_MS = 30_000
-
 /** The result is the number of open items that were found; any other result is not activity. */
-type JobRound = (services: Services, signal: AbortSignal) => Promise<unknown>
+type JobRound = (services: Services, signal: AbortSignal, shouldClaim: ShouldClaim) => Promise<unknown>
 
 interface JobRow {
   readonly name: string
@@ -68,15 +61,19 @@ interface JobRow {
   readonly isSteady?: true
   /** What it finds wakes the other gateways: whoever follows an account there hears of it at once. */
   readonly isAnnounced?: true
+  /** Has work under way between rounds, which it counts; so it asks itself whether to claim. */
+  readonly hasWorkers?: true
   /** Runs on each chain by itself, so that a chain that does not answer holds up no other. */
   readonly isOnEachChain?: true
 }
 
 /** Creates the round of a job that keeps state between rounds. */
-const stateful = (create: (services: Services) => (signal: AbortSignal) => Promise<unknown>): JobRound => {
+const stateful = (
+  create: (services: Services, shouldClaim: ShouldClaim) => (signal: AbortSignal) => Promise<unknown>,
+): JobRound => {
   let round: ReturnType<typeof create> | undefined
-  return (services, signal) => {
-    round ??= create(services)
+  return (services, signal, shouldClaim) => {
+    round ??= create(services, shouldClaim)
     return round(signal)
   }
 }
@@ -84,10 +81,10 @@ const stateful = (create: (services: Services) => (signal: AbortSignal) => Promi
 const table = (mode: Services['settings']['mode'], pace: Pace): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
   { name: 'publish-events', everyMs: 100, round: publishNewEvents, isAnnounced: true },
-  { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
+  { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks), hasWorkers: true },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
-  { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners) },
-  { name: 'send-messages', everyMs: 1_000, round: stateful(createSendMessages) },
+  { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners), hasWorkers: true },
+  { name: 'send-messages', everyMs: 1_000, round: stateful(createSendMessages), hasWorkers: true },
   { name: 'warn-budgets', everyMs: 5_000, round: warnBudgets },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
   { name: 'settle-swaps', everyMs: 1_000, round: settleSwaps, isOnEachChain: true },
@@ -154,17 +151,6 @@ interface StartedRow extends JobRow {
   readonly job: string
 }
 
-/** Leaves out rounds for which there is no work, but for a sweep now and then. */
-function onlyWithWork(round: JobRound, hasWork: () => Promise<boolean>): JobRound {
-  let ranAt = Number.NEGATIVE_INFINITY
-  return async (services, signal) => {
-    const isSweep = timers.monotonic() - ranAt >= SWEEP_MS
-    if (!isSweep && !(await hasWork())) return 0
-    ranAt = timers.monotonic()
-    return round(services, signal)
-  }
-}
-
 /** The jobs of one chain, with state of their own; those that are not of a chain run once, with the default. */
 function jobsOn(services: Services, chain: Services['chain'], pace: Pace) {
   const isDefault = chain.name === services.chain.name
@@ -174,7 +160,8 @@ function jobsOn(services: Services, chain: Services['chain'], pace: Pace) {
       ...row,
       job: name,
       name: isDefault ? name : `${name} ${chain.name}`,
-      round: (_services: Services, signal: AbortSignal) => round({ ...services, chain }, signal),
+      round: (_services: Services, ...rest: [AbortSignal, ShouldClaim]) =>
+        round({ ...services, chain }, ...rest),
     }))
 }
 
@@ -190,12 +177,13 @@ export function startJobs(
   const { log, chains } = services
   const steady: Pace = { ...pace, wait: steadyWait }
   const hasWork = createHasWork(services)
-  const start = ({ name, job, everyMs, round: runRound, isSteady, isAnnounced }: StartedRow): Job => {
-    const round = claimingJobs.has(job) ? onlyWithWork(runRound, () => hasWork(job)) : runRound
+  const start = ({ name, job, everyMs, round, isSteady, isAnnounced, hasWorkers }: StartedRow): Job => {
+    const shouldClaim = claimingJobs.has(job) ? createShouldClaim(() => hasWork(job)) : async () => true
     return every(everyMs * factor, {
       name,
       round: async (signal) => {
-        const found = await round(services, signal)
+        if (!hasWorkers && !(await shouldClaim())) return 0
+        const found = await round(services, signal, shouldClaim)
         return typeof found === 'number' ? found : 0
       },
       log,

@@ -4,9 +4,10 @@ import { beforeAll, expect, it } from 'vitest'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../../src/core/base/clock.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
+import { installTimers, systemTimers } from '../../../src/core/base/timers.ts'
 import type { Chain } from '../../../src/providers/chain/port.ts'
 import { sendTransfer } from '../../../src/rails/wallets/transfers/send-transfer.ts'
-import { claimingJobs, createHasWork } from '../../../src/server/jobs/find-work.ts'
+import { claimingJobs, createHasWork, createShouldClaim } from '../../../src/server/jobs/find-work.ts'
 import { settlePending } from '../../../src/server/jobs/settle-pending.ts'
 import type { Database } from '../../../src/storage/database.ts'
 import { onBothEngines } from '../../engines.ts'
@@ -20,6 +21,26 @@ it('names every job that leaves rounds out, and no other', () => {
   const text = readFileSync('src/storage/sql/functions/kernel/jobs_with_work.sql', 'utf8')
   const named = [...text.matchAll(/then '([a-z-]+)' end/g)].map(([, name]) => name)
   expect(named.sort()).toEqual([...claimingJobs].sort())
+})
+
+it('leaves a claim out without work for less than a minute', async () => {
+  const time = { now: 0, isWork: false }
+  const shouldClaim = createShouldClaim(async () => time.isWork)
+  installTimers({ ...systemTimers, monotonic: () => time.now })
+  try {
+    expect(await shouldClaim()).toBe(true)
+    time.now = 30_000
+    expect(await shouldClaim()).toBe(false)
+    time.isWork = true
+    expect(await shouldClaim()).toBe(true)
+    time.isWork = false
+    time.now = 60_000
+    expect(await shouldClaim()).toBe(false)
+    time.now = 90_000
+    expect(await shouldClaim()).toBe(true)
+  } finally {
+    installTimers(systemTimers)
+  }
 })
 
 onBothEngines('the shared read of the jobs', (database) => {

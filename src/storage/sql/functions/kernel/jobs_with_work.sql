@@ -7,6 +7,11 @@
 create or replace function jobs_with_work(p_at timestamptz, p_calendar timestamptz) returns text[] language plpgsql stable as $$
 begin
   return array_remove(array[
+    case when exists (
+        select from webhook_endpoint w where w.status = 'active' and w.due_at <= p_at and w.busy_until <= p_at)
+      then 'deliver-webhooks' end,
+    case when exists (select from owner_push p where p.held_until <= p_at) then 'push-owners' end,
+    case when exists (select from owner_message m where m.held_until <= p_at) then 'send-messages' end,
     case when exists (select from owner_mail m where m.sent_at is null and m.due_at <= p_at) then 'mail-owners' end,
     case when exists (
         select from transfer t where t.state in ('reserved', 'submitted', 'settlement_pending') and t.updated_at <= p_at)
