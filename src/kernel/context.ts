@@ -225,6 +225,8 @@ export interface Scheduling {
     context: Context,
     call: ScheduledCall,
   ): Promise<{ readonly raw: unknown; readonly input: unknown; readonly payee: NamedPayee | null }>
+  /** Milliseconds until calls are due, as far as is known now; none or fewer: at once. Infinite without a schedule. */
+  findWaitMs(services: Pick<Services, 'database' | 'clock' | 'onCalendar'>): Promise<number>
   /** Makes the calls that are due, and goes on with those that were left. @returns how many there were. */
   runDue(services: Services, findCaller: FindScheduledCaller, signal: AbortSignal): Promise<number>
 }

@@ -19,7 +19,7 @@ import {
   endRun,
   findKeyless,
   findLastPrice,
-  isAnyDue,
+  findWaitMs,
   PAYEE_CHANGED,
   postponeRun,
   type RunOutcome,
@@ -48,6 +48,10 @@ export function createScheduling(tools: readonly Tool[]): Scheduling {
   }
   return {
     admit: (context, call) => admit(context, call, findTool),
+    findWaitMs: ({ database, clock, onCalendar }) => {
+      const at = clock()
+      return findWaitMs(database, { now: onCalendar(at), at })
+    },
     runDue: (services, findCaller, signal) => runDue(services, { findTool, findCaller }, signal),
   }
 }
@@ -107,7 +111,6 @@ const RETRY_MS = 15_000
 async function runDue(services: Services, finders: Finders, signal: AbortSignal): Promise<number> {
   const { database, clock, onCalendar, log } = services
   const startedAt = clock()
-  if (!(await isAnyDue(database, { now: onCalendar(startedAt), at: startedAt }))) return 0
   for (const schedule of await findKeyless(database, { now: startedAt, limit: KEYLESS }))
     await endKeyless(services, schedule)
   let found = 0

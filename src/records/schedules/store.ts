@@ -393,17 +393,30 @@ export async function findLastPrice(
   return row?.price ?? null
 }
 
-const anyDue: Statement = {
-  name: 'schedules_any_due',
-  text: `select exists (select from schedule where status = 'active' and next_at <= $1)
-    or exists (select from schedule_run where status = 'running' and busy_until <= $2)
-    or exists (select from schedule s join access_key k on k.id = s.key_id
-      where s.status <> 'ended' and (k.status = 'revoked' or k.expires_at <= $2)) as due`,
+const nextDue: Statement = {
+  name: 'schedules_next_due',
+  text: `select (select min(next_at) from schedule where status = 'active') as due_at,
+    least(
+      (select min(busy_until) from schedule_run where status = 'running'),
+      (select min(case when k.status = 'revoked' then to_timestamp(0) else k.expires_at end)
+        from schedule s join access_key k on k.id = s.key_id where s.status <> 'ended')) as machine_due_at`,
 }
 
-/** Whether a round has anything to do. @param now by which times are due. @param at the machine's time. */
-export async function isAnyDue(database: Connection, { now, at }: { now: Date; at: Date }): Promise<boolean> {
-  return (await callForRow<{ due: boolean }>(database, anyDue, [now, at])).due
+/**
+ * Milliseconds until a round has something to do, as far as is known now; none or fewer: at once. Infinite without a schedule.
+ * @param now by which times are due. @param at the machine's time, by which runs that were left and ended keys are due.
+ */
+export async function findWaitMs(
+  database: Connection,
+  { now, at }: { now: Date; at: Date },
+): Promise<number> {
+  const { due_at: dueAt, machine_due_at: machineDueAt } = await callForRow<{
+    due_at: Date | null
+    machine_due_at: Date | null
+  }>(database, nextDue, [])
+  const waitMs = (until: Date | null, from: Date) =>
+    until === null ? Number.POSITIVE_INFINITY : until.getTime() - from.getTime()
+  return Math.min(waitMs(dueAt, now), waitMs(machineDueAt, at))
 }
 
 /** Schedules of keys that have ended. @param now by which a key expires. */

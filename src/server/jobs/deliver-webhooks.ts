@@ -2,11 +2,15 @@
 
 import type { Services } from '../../kernel/context.ts'
 import { type ClaimedEndpoint, claimEndpoints, deliverTo } from '../../records/events/webhooks/deliver.ts'
+import type { ShouldClaim } from './find-work.ts'
 
 /** Endpoints that one gateway delivers to at once. */
 const MAX_WORKERS = 256
 
-export function createDeliverWebhooks(services: Services): (signal: AbortSignal) => Promise<number> {
+export function createDeliverWebhooks(
+  services: Services,
+  shouldClaim: ShouldClaim,
+): (signal: AbortSignal) => Promise<number> {
   const parts = { ...services, fetch: services.fetchPublic }
   const { log } = services
   let workers = 0
@@ -24,7 +28,7 @@ export function createDeliverWebhooks(services: Services): (signal: AbortSignal)
   }
 
   return async (signal) => {
-    if (workers >= MAX_WORKERS) return workers
+    if (workers >= MAX_WORKERS || !(await shouldClaim())) return workers
     const claimed = await claimEndpoints(parts, MAX_WORKERS - workers)
     for (const endpoint of claimed) void work(endpoint, signal)
     return workers

@@ -4,6 +4,7 @@
  */
 
 import { noticeExpiredApprovals } from '../../books/approvals/approvals.ts'
+import { timers } from '../../core/base/timers.ts'
 import type { Services } from '../../kernel/context.ts'
 import { finishApprovals } from '../../kernel/run-approved.ts'
 import { sendWaitingNotices } from '../../people/identity/security-notices.ts'
@@ -19,6 +20,7 @@ import { createSealRound } from '../../records/decisions/seal-decisions.ts'
 import { collectDebts } from './collect-debts.ts'
 import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
+import { claimingJobs, createHasWork, createShouldClaim, type ShouldClaim } from './find-work.ts'
 import { finishOrders } from './finish-orders.ts'
 import { createKeepPurses } from './keep-purses.ts'
 import { mailOwners } from './mail-owners.ts'
@@ -30,7 +32,7 @@ import { publishNewEvents } from './publish-events.ts'
 import { createPushOwners } from './push-owners.ts'
 import { createReconcile } from './reconcile.ts'
 import { repayMints } from './repay-mints.ts'
-import { runSchedules } from './run-schedules.ts'
+import { createRunSchedules } from './run-schedules.ts'
 import { createSendMessages } from './send-messages.ts'
 import { settleCards } from './settle-cards.ts'
 import { settleFundings } from './settle-fundings.ts'
@@ -47,11 +49,14 @@ import { sweep } from './sweep.ts'
 import { warnBudgets } from './warn-budgets.ts'
 import { createWatchChain } from './watch-chain.ts'
 
+/** So soon after an activity, what waits for a delivery is claimed without asking before. */
+const FRESH_MS = 2_000
+
 /** Addresses that one round sends notices to. */
 const NOTICE_BATCH = 20
 
 /** The result is the number of open items that were found; any other result is not activity. */
-type JobRound = (services: Services, signal: AbortSignal) => Promise<unknown>
+type JobRound = (services: Services, signal: AbortSignal, shouldClaim: ShouldClaim) => Promise<unknown>
 
 interface JobRow {
   readonly name: string
@@ -61,27 +66,31 @@ interface JobRow {
   readonly isSteady?: true
   /** What it finds wakes the other gateways: whoever follows an account there hears of it at once. */
   readonly isAnnounced?: true
+  /** Has work under way between rounds, which it counts; so it asks itself whether to claim. */
+  readonly hasWorkers?: true
   /** Runs on each chain by itself, so that a chain that does not answer holds up no other. */
   readonly isOnEachChain?: true
 }
 
 /** Creates the round of a job that keeps state between rounds. */
-const stateful = (create: (services: Services) => (signal: AbortSignal) => Promise<unknown>): JobRound => {
+const stateful = (
+  create: (services: Services, shouldClaim: ShouldClaim) => (signal: AbortSignal) => Promise<unknown>,
+): JobRound => {
   let round: ReturnType<typeof create> | undefined
-  return (services, signal) => {
-    round ??= create(services)
+  return (services, signal, shouldClaim) => {
+    round ??= create(services, shouldClaim)
     return round(signal)
   }
 }
 
-const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
+const table = (mode: Services['settings']['mode'], pace: Pace): readonly JobRow[] => [
   { name: 'seal-decisions', everyMs: 500, round: stateful(createSealRound) },
   { name: 'anchor-decisions', everyMs: 30_000, round: anchorHead, isOnEachChain: true },
   { name: 'publish-events', everyMs: 100, round: publishNewEvents, isAnnounced: true },
-  { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks) },
+  { name: 'deliver-webhooks', everyMs: 250, round: stateful(createDeliverWebhooks), hasWorkers: true },
   { name: 'mail-owners', everyMs: 1_000, round: mailOwners },
-  { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners) },
-  { name: 'send-messages', everyMs: 1_000, round: stateful(createSendMessages) },
+  { name: 'push-owners', everyMs: 1_000, round: stateful(createPushOwners), hasWorkers: true },
+  { name: 'send-messages', everyMs: 1_000, round: stateful(createSendMessages), hasWorkers: true },
   { name: 'warn-budgets', everyMs: 5_000, round: warnBudgets },
   { name: 'settle-pending', everyMs: 1_000, round: settlePending, isOnEachChain: true },
   { name: 'settle-swaps', everyMs: 1_000, round: settleSwaps, isOnEachChain: true },
@@ -108,8 +117,13 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
   },
   { name: 'notify-institutions', everyMs: 1_000, round: notifyInstitutions },
   { name: 'finish-orders', everyMs: 2_000, round: finishOrders },
-  // A due time comes unannounced. Without one, a round makes one read.
-  { name: 'run-schedules', everyMs: 1_000, round: runSchedules, isSteady: true },
+  // A due time comes unannounced. Until the next one that is known, a round reads nothing.
+  {
+    name: 'run-schedules',
+    everyMs: 1_000,
+    round: stateful((services) => createRunSchedules(services, pace.lastActivity)),
+    isSteady: true,
+  },
   { name: 'match-requests', everyMs: 500, round: matchRequests },
   {
     name: 'finish-approvals',
@@ -136,15 +150,22 @@ const table = (mode: Services['settings']['mode']): readonly JobRow[] => [
     : []),
 ]
 
+/** @property job name in the table, without a chain. */
+interface StartedRow extends JobRow {
+  readonly job: string
+}
+
 /** The jobs of one chain, with state of their own; those that are not of a chain run once, with the default. */
-function jobsOn(services: Services, chain: Services['chain']) {
+function jobsOn(services: Services, chain: Services['chain'], pace: Pace) {
   const isDefault = chain.name === services.chain.name
-  return table(services.settings.mode)
+  return table(services.settings.mode, pace)
     .filter(({ isOnEachChain }) => isDefault || isOnEachChain)
     .map(({ name, round, ...row }) => ({
       ...row,
+      job: name,
       name: isDefault ? name : `${name} ${chain.name}`,
-      round: (_services: Services, signal: AbortSignal) => round({ ...services, chain }, signal),
+      round: (_services: Services, ...rest: [AbortSignal, ShouldClaim]) =>
+        round({ ...services, chain }, ...rest),
     }))
 }
 
@@ -159,22 +180,28 @@ export function startJobs(
 ): readonly Job[] {
   const { log, chains } = services
   const steady: Pace = { ...pace, wait: steadyWait }
-  const start = ({ name, everyMs, round, isSteady, isAnnounced }: JobRow): Job =>
-    every(everyMs * factor, {
+  const hasWork = createHasWork(services)
+  const start = ({ name, job, everyMs, round, isSteady, isAnnounced, hasWorkers }: StartedRow): Job => {
+    const asking = claimingJobs.has(job) ? createShouldClaim(() => hasWork(job)) : async () => true
+    const isFresh = () => hasWorkers === true && timers.monotonic() - pace.lastActivity() < FRESH_MS
+    const shouldClaim = async () => isFresh() || asking()
+    return every(everyMs * factor, {
       name,
       round: async (signal) => {
-        const found = await round(services, signal)
+        if (!hasWorkers && !(await shouldClaim())) return 0
+        const found = await round(services, signal, shouldClaim)
         return typeof found === 'number' ? found : 0
       },
       log,
       isAnnounced,
       pace: isSteady ? steady : pace,
     })
-  const rows: readonly JobRow[] = [
-    ...chains.all.flatMap((chain) => jobsOn(services, chain)),
-    { name: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
+  }
+  const rows: readonly StartedRow[] = [
+    ...chains.all.flatMap((chain) => jobsOn(services, chain, pace)),
+    { name: 'set-clock', job: 'set-clock', everyMs: 30_000, round: setClock, isSteady: true },
   ]
   const jobs = rows.map(start)
-  chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain).map(start)))
+  chains.onJoin((chain) => void jobs.push(...jobsOn(services, chain, pace).map(start)))
   return jobs
 }

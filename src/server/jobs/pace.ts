@@ -3,7 +3,10 @@ import { timers } from '../../core/base/timers.ts'
 /** Jobs are at rest from this long after the last activity on. */
 const ACTIVE_MS = 60_000
 
-/** Until then a job pauses for this share of the time since: what falls due meanwhile is late by no more than that. */
+/**
+ * Until then a job pauses for at most this share of the time since: what falls due meanwhile is late by no more than that.
+ * Pauses end at common times, each this share after the one before, so that jobs ask the database together.
+ */
 const PAUSE_SHARE = 0.25
 
 /** Pause between sweeps at rest. They find work whose announcement was lost. */
@@ -18,6 +21,8 @@ export interface Pace {
   noteWrite(): void
   /** Records activity elsewhere: another gateway's announcement, or open work that a job found. */
   noteActivity(): void
+  /** Monotonic milliseconds of the last activity. */
+  lastActivity(): number
   /** Waits until a job's next round. @returns false when the signal was aborted. */
   wait(intervalMs: number, signal: AbortSignal): Promise<boolean>
 }
@@ -38,6 +43,7 @@ export function createPace(
   }
   return {
     noteActivity,
+    lastActivity: () => activeAt,
     noteWrite: () => {
       noteActivity()
       if (isAnnouncing) return
@@ -53,13 +59,24 @@ export function createPace(
     },
     wait: async (intervalMs, signal) => {
       const quietMs = now() - activeAt
-      const pauseMs = quietMs < activeMs ? quietMs * PAUSE_SHARE : restMs
+      const pauseMs = quietMs < activeMs ? pauseAfter(quietMs) : restMs
       if (pauseMs <= intervalMs) return steadyWait(intervalMs, signal)
       // Activity ends a longer pause early; the round then keeps its interval.
       const isWoken = await pauseUntilWoken(pauseMs, signal, resting)
       return isWoken ? steadyWait(intervalMs, signal) : !signal.aborted
     },
   }
+}
+
+/** @returns milliseconds until the next common time after the last activity. */
+function pauseAfter(quietMs: number): number {
+  if (quietMs <= 1) return 0
+  const growth = 1 + PAUSE_SHARE
+  const step = Math.floor(Math.log(quietMs) / Math.log(growth))
+  const next = [step, step + 1, step + 2]
+    .map((exponent) => growth ** exponent)
+    .find((end) => end > quietMs + 1)
+  return (next ?? quietMs * growth) - quietMs
 }
 
 /** Waits an interval without regard to activity. @returns false when the signal was aborted. */

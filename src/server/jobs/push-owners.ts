@@ -10,6 +10,7 @@ import {
   releaseSubscription,
 } from '../../records/notifications/push-queue.ts'
 import { forgetSubscription, openSubscription } from '../../records/notifications/subscriptions.ts'
+import type { ShouldClaim } from './find-work.ts'
 
 /** Browsers that one gateway sends to at once. */
 const MAX_WORKERS = 512
@@ -17,10 +18,10 @@ const MAX_WORKERS = 512
 type PusherParts = Pick<Services, 'database' | 'settings' | 'push' | 'clock' | 'onCalendar' | 'log'>
 
 /** Creates the round of the job, which starts workers and waits for none. */
-export function createPushOwners(services: PusherParts): () => Promise<number> {
+export function createPushOwners(services: PusherParts, shouldClaim: ShouldClaim): () => Promise<number> {
   let workers = 0
   return async () => {
-    if (workers >= MAX_WORKERS) return workers
+    if (workers >= MAX_WORKERS || !(await shouldClaim())) return workers
     for (const work of await startPushes(services, MAX_WORKERS - workers)) {
       workers += 1
       void work.finally(() => {

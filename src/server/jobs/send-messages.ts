@@ -18,6 +18,7 @@ import {
   releaseChannel,
   setAside,
 } from '../../records/notifications/messages.ts'
+import type { ShouldClaim } from './find-work.ts'
 
 /** Channels that one gateway sends to at once. */
 const MAX_WORKERS = 256
@@ -31,10 +32,10 @@ type SenderParts = Pick<
 type Written = DueMessage & { readonly text: AnnouncementText }
 
 /** Creates the round of the job, which starts workers and waits for none. */
-export function createSendMessages(services: SenderParts): () => Promise<number> {
+export function createSendMessages(services: SenderParts, shouldClaim: ShouldClaim): () => Promise<number> {
   let workers = 0
   return async () => {
-    if (workers >= MAX_WORKERS) return workers
+    if (workers >= MAX_WORKERS || !(await shouldClaim())) return workers
     for (const work of await startMessages(services, MAX_WORKERS - workers)) {
       workers += 1
       void work.finally(() => {

@@ -95,7 +95,7 @@ onBothEngines('messages of a channel', (database) => {
     await insert('budget.used', 0)
     await insert('security.unlocked', 1)
     await insert('request.paid', 2, { asset: 'USDC', units: '12500000', receivedUnits: '12500000' })
-    const round = createSendMessages(services)
+    const round = createSendMessages(services, async () => true)
     const readTries = () =>
       database()
         .kysely.selectFrom('owner_message')

@@ -30,17 +30,35 @@ describe('the pace of jobs', () => {
   it('pauses longer the longer nothing has happened, until something does', async () => {
     const { pace, time } = paceAt()
     const { signal } = new AbortController()
-    time.now = 400
+    // Pauses end at powers of 1.25 milliseconds: this one at 517.
+    time.now = 414
     const startedAt = performance.now()
     expect(await pace.wait(1, signal)).toBe(true)
     expect(performance.now() - startedAt).toBeGreaterThan(90)
-    time.now = 999
+    time.now = 810
     const pausing = pace.wait(1, signal).then(() => 'woken')
     expect(await Promise.race([pausing, pause(50, 'pausing')])).toBe('pausing')
     pace.noteActivity()
     expect(await pausing).toBe('woken')
     // Work that is found at once is followed at the interval of its job.
     expect(await Promise.race([pace.wait(1, signal), pause(500, 'late')])).toBe(true)
+  })
+
+  it('ends the pauses of jobs that began apart together', async () => {
+    const { pace, time } = paceAt()
+    const { signal } = new AbortController()
+    const ends: number[] = []
+    const follow = async () => {
+      expect(await pace.wait(1, signal)).toBe(true)
+      ends.push(performance.now())
+    }
+    time.now = 414
+    const startedAt = performance.now()
+    const early = follow()
+    await pause(50)
+    time.now += performance.now() - startedAt
+    await Promise.all([early, follow()])
+    expect(Math.abs((ends[0] ?? 0) - (ends[1] ?? 0))).toBeLessThan(40)
   })
 
   it('ends a rest at once when the job stops', async () => {
