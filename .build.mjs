@@ -13,6 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
+import { builtinModules } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build, context } from 'esbuild'
@@ -21,24 +22,18 @@ const run = promisify(execFile)
 const typescript = (project) => run('node_modules/.bin/tsc', ['-p', project]).catch(({ stdout }) => fail(stdout))
 const browsers = ['es2022', 'safari17.5']
 
-/** Packages that stay outside of the bundle: they resolve own files, or are rarely needed. */
+/** Packages that stay outside of the bundle: they resolve own files, or are under another licence. */
 const installed = [
-  '@electric-sql/pglite',
   '@account-abstraction/*',
   '@safe-global/*',
-  'ioredis',
-  'nodemailer',
   'oidc-provider',
-  'pdfkit',
   'pg',
   'pino',
-  'pino-pretty',
   'pkcs11js',
-  'xmlbuilder2',
 ]
 /** A program part with packages of its own, which few deployments need: a bundle beside the first. */
 const TRACING = './opentelemetry.cjs'
-const dynamicImport = new RegExp(`\\bimport\\((?="(?:${installed.join('|').replaceAll('*', '[^"]+')})"\\))`, 'g')
+const dynamicImport = new RegExp(`\\bimport\\((?="(?:${[...installed, ...builtinModules, 'node:[^"]*'].join('|').replaceAll('*', '[^"]+')})"\\))`, 'g')
 
 const consoleOptions = {
   entryPoints: [
@@ -77,6 +72,20 @@ const withoutTracing = {
     ),
 }
 
+/** It finds its fonts by a `require` of its own, which a bundler does not follow. */
+const withFonts = {
+  name: 'with fonts',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/pdfkit\.node\.mjs$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8')
+        .replace('const require$1 = createRequire(import.meta.url);', '')
+        .replaceAll('require$1(', 'require('),
+    })),
+}
+
+/** The embedded database beside the program that looks for it there. */
+const DATABASE_FILES = ['pglite.wasm', 'pglite.data', 'initdb.wasm']
+
 const parts = {
   /** One file, because V8 keeps compiled code by file: `src/launch.ts` runs it. */
   async gateway() {
@@ -89,7 +98,7 @@ const parts = {
           proxy: 'src/commands/proxy/main.ts',
           opentelemetry: 'src/providers/tracing/opentelemetry.ts',
         },
-        plugins: [withoutTracing],
+        plugins: [withoutTracing, withFonts],
         bundle: true,
         platform: 'node',
         target: 'node20.12',
@@ -104,7 +113,10 @@ const parts = {
         external: installed,
         metafile: true,
         write: false,
-        define: { 'import.meta.url': 'moduleUrl' },
+        define: {
+          'import.meta.url': 'moduleUrl',
+          BUNDLED_PGLITE: JSON.stringify(readFileSync('node_modules/@electric-sql/pglite/package.json', 'utf8')),
+        },
         banner: { js: "const moduleUrl=require('node:url').pathToFileURL(__filename).href;" },
         logLevel: 'warning',
       }),
@@ -117,6 +129,8 @@ const parts = {
         logLevel: 'warning',
       }),
     ])
+    for (const name of DATABASE_FILES)
+      cpSync(`node_modules/@electric-sql/pglite/dist/${name}`, `.build/bin/${name}`)
     // Code that V8 kept has lost its way to import modules: the launcher passes one in.
     for (const { path, text } of outputFiles)
       writeFileSync(

@@ -2602,7 +2602,7 @@ export type Event = EventEnvelope &
         }
       }
     | {
-        /** `card.authorized`: A card purchase was approved; its money is held. `card.declined`: A card purchase was declined. `card.cleared`: A card purchase, or a part of it, was settled. `card.reversed`: Held money of a card purchase was given back. `card.refunded`: The merchant paid money back. */
+        /** `card.authorized`: A card purchase was approved; its money is held. `card.declined`: A card purchase was declined. `card.cleared`: A card purchase, or a part of it, was settled. `card.reversed`: Held money of a card purchase was given back. `card.refunded`: The merchant paid money back. Reason `refund_beyond_payment`: more than this purchase had paid. */
         type: 'card.authorized' | 'card.declined' | 'card.cleared' | 'card.reversed' | 'card.refunded'
         /** Facts of the event. */
         data: {

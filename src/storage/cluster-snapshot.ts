@@ -102,7 +102,11 @@ function snapshotName(): string {
   return `cluster-${hash.slice(0, 16)}.tar`
 }
 
+/** The package.json of the embedded database, where the program's bundle holds it. */
+declare const BUNDLED_PGLITE: string | undefined
+
 function pgliteVersion(): string {
+  if (typeof BUNDLED_PGLITE === 'string') return BUNDLED_PGLITE
   // The package does not export its package.json, which is two folders above the main file.
   const main = createRequire(import.meta.url).resolve('@electric-sql/pglite')
   return readFileSync(join(dirname(main), '..', 'package.json'), 'utf8')

@@ -169,9 +169,19 @@ describe('the package', () => {
     const { dependencies } = z
       .object({ dependencies: z.record(z.string(), z.string()) })
       .parse(JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')))
-    for (const name of ['viem', 'hono', 'x402-hono']) expect(dependencies[name]).toBeUndefined()
+    for (const name of ['viem', 'hono', 'x402-hono', 'pdfkit', '@electric-sql/pglite'])
+      expect(dependencies[name]).toBeUndefined()
     const notices = readFileSync(join(installed, 'THIRD-PARTY.txt'), 'utf8')
-    for (const name of ['viem', 'hono', 'jose', 'preact', 'web-push'])
+    for (const name of [
+      'viem',
+      'hono',
+      'jose',
+      'preact',
+      'web-push',
+      '@electric-sql/pglite',
+      'pdfkit',
+      'fontkit',
+    ])
       expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'))
     expect(notices).not.toMatch(/GPL-3\.0|UNLICENSED/)
     const [kilobytes = ''] = execFileSync('du', ['-sk', 'node_modules'], {
@@ -179,6 +189,7 @@ describe('the package', () => {
       encoding: 'utf8',
     }).split('\t')
     process.stdout.write(`the package installs ${Math.round(Number(kilobytes) / 1024)} MB\n`)
+    expect(Number(kilobytes) / 1024).toBeLessThan(150)
   })
 
   it('says in server.json how clients run it, as MCP’s registry asks', () => {

@@ -2,6 +2,7 @@
  * Card transactions after their authorization: clearing, reversal, refund and expiry. Each event moves money once.
  */
 
+import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import type { AuthenticateDecisions } from '../../books/spending/authenticate.ts'
 import type { MadeRow } from '../../books/spending/decision-content.ts'
 import type { Source } from '../../books/spending/sources.ts'
@@ -111,7 +112,7 @@ export async function applyTransaction(
 
 /** Closes an authorization and releases what it still holds. Idempotent. */
 export async function closeAuthorization(
-  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
+  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch' | 'log'>,
   { token, status, at }: { token: string; status: Exclude<CardTransaction['status'], 'pending'>; at: Date },
 ): Promise<void> {
   const event = `${token}:${status}`
@@ -131,7 +132,7 @@ const raised: Statement = {
  * @returns whether the request was an increment.
  */
 export async function reverseIncrement(
-  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
+  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch' | 'log'>,
   {
     authorizationId,
     token,
@@ -159,7 +160,7 @@ interface Change {
 
 /** Applies a change in a transaction of its own. */
 function apply(
-  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch'>,
+  parts: Pick<CardTransactionDependencies, 'database' | 'newId' | 'vouch' | 'log'>,
   change: Change,
 ): Promise<Row> {
   return parts.database.transaction((connection) => applyChange(parts, connection, change))
@@ -167,7 +168,7 @@ function apply(
 
 /** Within a transaction, because a settlement whose decision is not authenticated is never sent. */
 async function applyChange(
-  { newId, vouch }: Pick<CardTransactionDependencies, 'newId' | 'vouch'>,
+  { newId, vouch, log }: Pick<CardTransactionDependencies, 'newId' | 'vouch' | 'log'>,
   connection: Connection,
   change: Change,
 ): Promise<Row> {
@@ -186,7 +187,33 @@ async function applyChange(
     Array.from({ length: MAX_SETTLEMENTS * Math.max(1, onChains.size) }, () => newId('dec', at)),
   ])
   await vouch(connection, row.made)
+  if (change.kind === 'refund' && row.verdict === 'applied') await alarmExcess(log, connection, change)
   return row
+}
+
+/**
+ * Raises an alarm for refunds above what was paid: the network has moved the money, so it stays credited, but no payment of ours
+ * explains it. The alarm of a transaction reports the whole excess, not only the latest event's. A return under a name of its own is
+ * usual, and none.
+ */
+async function alarmExcess(log: Pick<Log, 'error'>, connection: Connection, change: Change): Promise<void> {
+  const { token, units, at } = change
+  const row = await connection.kysely
+    .selectFrom('card_authorization')
+    .select(['id', 'cleared', 'refunded'])
+    .where('processor_token', '=', token)
+    .executeTakeFirstOrThrow()
+  const excess = row.refunded - row.cleared
+  if (units === 0n || row.cleared === 0n || excess <= 0n) return
+  const reported = {
+    cleared: row.cleared.toString(),
+    refunded: row.refunded.toString(),
+    excess: excess.toString(),
+  }
+  await raiseAlarm(
+    { database: connection, log },
+    { domain: 'cards', objectId: row.id, reason: 'refund_beyond_payment', reported, at },
+  )
 }
 
 /** Sources from which a refund is taken back: cash first. */
@@ -206,7 +233,7 @@ export async function findReversalSources(
 
 /** Applies an event that is no part of the network's transaction, in the caller's transaction. @param fundings what pays for a reversal. */
 export function applyEvent(
-  parts: Pick<CardTransactionDependencies, 'newId' | 'vouch'>,
+  parts: Pick<CardTransactionDependencies, 'newId' | 'vouch' | 'log'>,
   connection: Connection,
   change: Omit<Change, 'status' | 'kind'> & { readonly kind: CardEvent['kind'] },
 ): Promise<Pick<Row, 'verdict'>> {

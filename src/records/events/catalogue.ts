@@ -165,7 +165,8 @@ const groups = [
       'card.declined': 'A card purchase was declined.',
       'card.cleared': 'A card purchase, or a part of it, was settled.',
       'card.reversed': 'Held money of a card purchase was given back.',
-      'card.refunded': 'The merchant paid money back.',
+      'card.refunded':
+        'The merchant paid money back. Reason `refund_beyond_payment`: more than this purchase had paid.',
     },
     data: z.strictObject({
       cardId: z.string().describe('`card_…`'),

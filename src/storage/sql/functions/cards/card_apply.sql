@@ -1,7 +1,8 @@
 -- Applies an event to a purchase, once: clearing, reversal, refund, return_reversal (of a refund), or close with its last status.
 -- Clearings without an approval count in the card's day and the key's budget, as what nobody was asked for. What a reversal or a
 -- close gives back counts no longer, for the latest decision first. The reversal of a refund first takes what was
--- refunded, which was counted already. The uncovered part becomes a debt, reported as shortfall in cents.
+-- refunded, which was counted already. A refund above what was paid is credited too, and its event says so. The uncovered part
+-- becomes a debt, reported as shortfall in cents.
 --
 -- A card for one purchase: a clearing takes what was reserved for it, also one that was never authorized, if no other purchase has.
 -- With the close of its purchase the card ends and the rest of the reserve returns; a purchase that was declined after all leaves
@@ -216,11 +217,12 @@ begin
   -- Each event of the network, and the money that a reversal or a close gave back.
   insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
   select a.account_id, a.key_id, e.type, 'card_transaction', a.id,
-    jsonb_build_object('cardId', a.card_id, 'decisionId', a.decision_id, 'asset', 'USD', 'units', e.units::text, 'reason', null), p_at
+    jsonb_build_object('cardId', a.card_id, 'decisionId', a.decision_id, 'asset', 'USD', 'units', e.units::text, 'reason', e.reason), p_at
   from (values
     (case p_kind when 'refund' then 'card.refunded' else 'card.cleared' end,
-      case when p_kind in ('clearing', 'return_reversal', 'refund') then p_units else 0 end),
-    ('card.reversed', div(v_back, 10000)::bigint)) as e (type, units)
+      case when p_kind in ('clearing', 'return_reversal', 'refund') then p_units else 0 end,
+      case when p_kind = 'refund' and a.cleared > 0 and p_units > a.cleared - a.refunded then 'refund_beyond_payment' end),
+    ('card.reversed', div(v_back, 10000)::bigint, null)) as e (type, units, reason)
   where e.units > 0 and not a.is_reserve;
   update card_authorization set updated_at = p_at,
     cleared = cleared + case when p_kind in ('clearing', 'return_reversal') then p_units - v_again else 0 end,
