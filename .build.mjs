@@ -131,13 +131,15 @@ const parts = {
     ])
     for (const name of DATABASE_FILES)
       cpSync(`node_modules/@electric-sql/pglite/dist/${name}`, `.build/bin/${name}`)
-    // Code that V8 kept has lost its way to import modules: the launcher passes one in.
+    // Code that V8 kept has lost its way to import modules: the launcher passes one in. What it requires has its own way.
     for (const { path, text } of outputFiles)
       writeFileSync(
         path,
-        text
-          .replace(dynamicImport, 'Import(')
-          .replace(`import("${TRACING}")`, `Promise.resolve().then(()=>require("${TRACING}"))`),
+        path.endsWith('/opentelemetry.cjs')
+          ? text
+          : text
+              .replace(dynamicImport, 'Import(')
+              .replace(`import("${TRACING}")`, `Promise.resolve().then(()=>require("${TRACING}"))`),
       )
     // What it holds of others, which a package of it names.
     writeFileSync('.build/meta.json', JSON.stringify(metafile))

@@ -205,8 +205,11 @@ function prove(serverUrl: string | undefined): void {
   async function rewriteChain(database: Database): Promise<void> {
     const own = await withSigningKey(database, readConfig(env), async (keys) => keys)
     if (own === null) throw new Error('the sandbox has a data key')
-    const [newest] = await database.kysely.selectFrom('decision_seal').select('receipt').limit(1).execute()
-    const { iss } = JSON.parse(Buffer.from(newest?.receipt.split('.')[1] ?? '', 'base64url').toString())
+    const { issuer } = await database.kysely
+      .selectFrom('decision_seal')
+      .select('issuer')
+      .limit(1)
+      .executeTakeFirstOrThrow()
     const select = `select ${contentColumns} from decision d where verdict <> 'allow' order by id limit 1`
     const [row] = await database.call<ContentRow>({ name: 'refused', text: select }, [])
     if (row === undefined) throw new Error('nothing was refused')
@@ -219,7 +222,7 @@ function prove(serverUrl: string | undefined): void {
     await asOwner(database, 'decision_seal', () => database.kysely.deleteFrom('decision_seal').execute())
     const seal = createSealRound({
       ...{ database, clock: systemClock, log: silentLog, unstoredCodes: new Map<string, string>() },
-      settings: { ...own, origin: iss },
+      settings: { ...own, origin: issuer ?? '' },
     })
     expect(await seal(new AbortController().signal)).toBeGreaterThan(8)
     expect((await readHead(database)).hash).not.toBe(hash)
