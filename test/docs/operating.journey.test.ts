@@ -1,8 +1,8 @@
 /** The files for operators name metrics, labels and settings that exist. */
 import { readFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { readConfig, unknownVariables } from '../../src/core/config/read-config.ts'
-import { sharedGateway } from '../journeys/gateway.ts'
+import { startGateway } from '../journeys/gateway.ts'
 
 const readPage = (name: string) => readFileSync(`docs/operating/${name}`, 'utf8')
 
@@ -16,7 +16,9 @@ describe('the alerts and the dashboard', () => {
   ]
 
   it('name metrics that a gateway exposes', async () => {
-    const text = await (await fetch(`${sharedGateway()}/metrics`)).text()
+    const gateway = await startGateway({ CHAIN: 'simulated', ANCHOR_CHAIN: 'base-sepolia' })
+    onTestFinished(() => void gateway.stop())
+    const text = await (await fetch(`${gateway.origin}/metrics`)).text()
     const kinds = new Map(
       [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name = '', kind = '']) => [name, kind]),
     )

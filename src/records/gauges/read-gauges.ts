@@ -54,7 +54,7 @@ const alarms: Statement = {
   text: 'select domain, count(*) as count from alarm where resolved_at is null group by domain',
 }
 
-/** The end of the last anchored day; of the day before the first, while none is. */
+/** The end of the last anchored day; of the day before the first, while none is; null while there is nothing to anchor. */
 const anchored: Statement = {
   name: 'gauge_anchored',
   text: `select coalesce(max(day) filter (where state = 'confirmed') + 1, min(day))::text as until from decision_anchor`,
@@ -82,6 +82,11 @@ export async function readGauges({
     ...lags.flatMap((lag) => lag ?? []),
     ...gaugeConnections(database),
   ]
+}
+
+/** Seconds since the beginning of a UTC day. */
+function readAge(day: string, now: Date): number {
+  return Math.max(0, now.getTime() - Date.parse(`${day}T00:00:00Z`)) / 1_000
 }
 
 async function readStored(
@@ -114,14 +119,14 @@ async function readStored(
       labels: {},
       value: Number(toDecimal({ asset: 'USDC', units: float.micros })),
     },
-    ...(anchors?.until == null
+    ...(anchors === undefined
       ? []
       : [
           {
             name: 'anchor_age_seconds',
             help: 'Time since the end of the last day whose head of the decision chain is anchored. Alert above two days.',
             labels: {},
-            value: Math.max(0, now.getTime() - Date.parse(`${anchors.until}T00:00:00Z`)) / 1_000,
+            value: anchors.until === null ? 0 : readAge(anchors.until, now),
           },
         ]),
     ...alarmDomains.map((domain) => ({

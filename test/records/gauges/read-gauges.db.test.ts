@@ -73,7 +73,7 @@ onBothEngines('the gauges', (database) => {
           ...(state === 'confirmed' ? { transaction_hash: '0x1', confirmed_at: noon } : {}),
         })
         .execute()
-    expect(await readAge({ settings })).toBeUndefined()
+    expect(await readAge({ settings })).toBe(0)
     await insert(4, 'prepared')
     const midnight = Date.parse(`${day(0)}T00:00:00Z`)
     const since = (midnightsBefore: number) => (later.getTime() - midnight) / 1_000 + midnightsBefore * 86_400
