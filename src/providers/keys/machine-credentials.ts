@@ -113,7 +113,7 @@ function createAsker() {
   }
 }
 
-/** Renews a value while it is used, without letting anybody wait for it as long as it lasts. */
+/** Renews a value in use before it ends. Nobody waits for the next one while the present one lasts. */
 function lasting<Value>(
   renew: () => Promise<{ readonly value: Value; readonly endsAt: number }>,
 ): Lasting<Value> {

@@ -4,7 +4,7 @@
  * recorded before it is broadcast: a gateway that ends between two steps leaves behind what the next needs to look it up. Should a
  * transaction that was taken for lost be mined after all, a day has two, with one head.
  */
-import type { Clock } from '../../core/base/clock.ts'
+import { type Clock, utcDay } from '../../core/base/clock.ts'
 import { randomToken } from '../../core/base/ids.ts'
 import type { Log } from '../../core/base/log.ts'
 import type { ChainName } from '../../core/money/chains.ts'
@@ -58,7 +58,7 @@ export function encodeAnchor({ sequence, hash }: Pick<Anchor, 'sequence' | 'hash
 export async function anchorHead(parts: AnchoringParts, signal: AbortSignal): Promise<number> {
   const { database, chain, clock, onCalendar, settings } = parts
   if (settings.anchorChain !== chain.name) return 0
-  const day = formatDay(new Date(onCalendar(clock()).getTime() - SEALING_MS - DAY_MS))
+  const day = utcDay(new Date(onCalendar(clock()).getTime() - SEALING_MS - DAY_MS))
   let due = await readDueAnchors(database, chain.name, day)
   if (!due.some((anchor) => anchor.day === day)) {
     await prepareAnchor(database, { day, chain: chain.name, end: findEnd(day), at: clock() })
@@ -139,8 +139,4 @@ function isOpen({ state }: Anchor): boolean {
 
 function findEnd(day: string): Date {
   return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS)
-}
-
-function formatDay(at: Date): string {
-  return at.toISOString().slice(0, 10)
 }

@@ -7,6 +7,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { canonicalContent } from '../../books/spending/decision-content.ts'
+import { utcDay } from '../../core/base/clock.ts'
 import { canonicalJson, toJson } from '../../core/base/json.ts'
 import { signJws } from '../../core/base/jws.ts'
 import type { Connection, Database } from '../../storage/database.ts'
@@ -208,8 +209,7 @@ async function* anchorLines(
   { from, to }: Span,
   { first, last }: { readonly first: bigint; readonly last: bigint },
 ): AsyncGenerator<readonly string[]> {
-  const formatDay = (at: Date) => at.toISOString().slice(0, 10)
-  const days = { from: formatDay(from), to: formatDay(new Date(to.getTime() - 1)) }
+  const days = { from: utcDay(from), to: utcDay(new Date(to.getTime() - 1)) }
   const anchors = await readConfirmedAnchors(snapshot, { ...days, first: first - 1n, last })
   yield anchors.map((anchor) => format({ ...anchor, sequence: Number(anchor.sequence) }))
 }

@@ -68,7 +68,7 @@ export function createHasWork({
     if (found === undefined || timers.monotonic() - foundAt > GOOD_MS) {
       foundAt = timers.monotonic()
       found = read()
-      // Whoever asks next asks the database again.
+      // The next call reads again.
       found.catch(() => {
         found = undefined
       })

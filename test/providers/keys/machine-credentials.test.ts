@@ -54,7 +54,7 @@ describe('keys in AWS KMS', () => {
     AWS_CONTAINER_CREDENTIALS_FULL_URI: `${metadata.url}${CONTAINER_PATH}`,
   })
 
-  it('are used by the role of an instance, whose credentials are read once as long as they last', async () => {
+  it('are signed with by the role of an instance, whose credentials are read once for many signatures', async () => {
     const key = await open(atInstance())
     expect(key.address).toBe(server.address('sponsor'))
     const signatures = await Promise.all(Array.from({ length: 20 }, () => key.sign(digest)))
@@ -94,7 +94,7 @@ describe('keys in AWS KMS', () => {
     expect(await key.sign(digest)).toHaveLength(132)
   }, 30_000)
 
-  it('are used by the role of a container, with the token of its platform, which is replaced', async () => {
+  it('are signed with by the role of a container, whose platform replaces the token for it', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'bursar-token-'))
     onTestFinished(() => rmSync(directory, { recursive: true }))
     const file = join(directory, 'token')
@@ -111,7 +111,7 @@ describe('keys in AWS KMS', () => {
     })
   })
 
-  it('are refused with a reason where there is no role, and no credential is said', async () => {
+  it('say why where there is no role, and no credential', async () => {
     const refusal = (env: Readonly<Record<string, string>>) =>
       open(env).then(
         () => 'opened',
@@ -144,7 +144,7 @@ describe('keys in Google Cloud KMS', () => {
       }),
     ).openChainKey('CHAIN_SPONSOR_KEY', server.at.sponsor)
 
-  it('are used by the account of a machine, whose tokens are renewed', async () => {
+  it('are signed with by the account of a machine, whose tokens are renewed', async () => {
     const key = await open()
     await Promise.all(Array.from({ length: 20 }, () => key.sign(digest)))
     expect(metadata.count()).toBe(1)

@@ -18,7 +18,7 @@ export interface MetadataServer {
   readonly url: string
   /** Host and port. */
   readonly host: string
-  /** What is given from now on. */
+  /** What it answers from now on. */
   readonly given: {
     session: string
     accessToken: string

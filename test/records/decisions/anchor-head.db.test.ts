@@ -182,7 +182,7 @@ onBothEngines('anchoring', (database) => {
     expect(broadcast).toHaveLength(1)
   })
 
-  it('is claimed again after a kill between the claim and the record', async () => {
+  it('sends once another gateway may claim a day whose sender was killed before it recorded a transaction', async () => {
     const { round, pass, read, broadcast, parts } = await scene()
     const { signer } = parts.chain
     // The process ends: nothing after the claim runs, nor the release.

@@ -38,7 +38,8 @@ begin
         where r.status = 'reserved' and d.operation = 'purchases.buy'
           and not exists (select from purchase p where p.decision_id = d.id))
       then 'settle-purchases' end,
-    case when exists (select from channel c where c.status <> 'closed' and c.busy_until <= p_at) then 'close-channels' end,
+    case when exists (select from channel c where c.status = 'open' or c.status <> 'closed' and c.busy_until <= p_at)
+      then 'close-channels' end,
     case when exists (select from recourse r where r.status = 'open' and r.next_at <= p_at) then 'settle-recourse' end,
     case when exists (
         select from investing_order o where o.status in ('new', 'accepted', 'partially_filled') and o.updated_at <= p_at)
