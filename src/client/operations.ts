@@ -1351,6 +1351,8 @@ export type BankingPayoutsCreateRequest = {
   reason?: string
   /** Purpose, at most 140 characters. */
   memo?: string
+  /** `any`: USDC that the chain of payouts lacks is moved there first. Default: `chain`. */
+  from?: 'any' | 'chain'
   /** `USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`, or the quote’s. */
   asset?: 'USD' | 'USDC'
   /** `int_…`: signed intent. Default: your newest open intent for the same payout. */
@@ -1403,6 +1405,8 @@ export type BankingPayoutsQuoteRequest = {
   amount?: Amount
   /** In place of `amount`: what arrives, in the recipient’s currency. */
   recipientAmount?: Amount
+  /** `any`: USDC that the chain of payouts lacks is moved there first. Default: `chain`. */
+  from?: 'any' | 'chain'
   /** `USD`: cash at the bank; `USDC`: from the wallet. */
   asset?: 'USD' | 'USDC'
 }
@@ -1424,6 +1428,8 @@ export type BankingPayoutsQuoteResponse = {
   currency: 'USD' | 'EUR' | 'GBP'
   /** When it is expected to arrive, ISO 8601 UTC. */
   eta: string
+  /** Move from another chain before it; null: none. */
+  funding: Funding | null
   /** When the quote expires, ISO 8601 UTC; null without one. */
   expiresAt: string | null
 }
@@ -3601,6 +3607,8 @@ export type Payout = {
   reason: string | null
   /** `rec_…`: its recourse; null without one. */
   recourseId: string | null
+  /** Move from another chain before it; null: none. */
+  funding: Funding | null
   /** When it was requested, ISO 8601 UTC. */
   createdAt: string
   /** When its state last changed, ISO 8601 UTC. */

@@ -83,9 +83,9 @@ const spend = z
   .superRefine(({ category, amount, asset, recipientId, recipientAmount, from }, context) => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
-    if (from === 'any' && category !== 'transfer' && category !== 'x402')
-      refuse('from', 'is for transfers and purchases')
     const isPayout = category === 'payout'
+    if (from === 'any' && category !== 'transfer' && category !== 'x402' && !(isPayout && asset === 'USDC'))
+      refuse('from', 'is for transfers, purchases and payouts of USDC')
     if (isPayout ? !isPayoutAsset(asset) : foreignCurrencies.has(asset))
       return refuse(
         'asset',

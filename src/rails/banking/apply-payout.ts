@@ -130,6 +130,7 @@ async function requireKnownFunding(database: Connection, decisionId: string): Pr
     .selectFrom('transfer')
     .select('id')
     .where('decision_id', '=', decisionId)
+    .where('funding_id', 'is', null)
     .where('state', 'not in', ['confirmed', 'failed'])
     .executeTakeFirst()
   if (open !== undefined)

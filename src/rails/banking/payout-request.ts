@@ -18,6 +18,11 @@ export const quoteMembers = {
     .describe('In place of `amount`: what arrives, in the recipient’s currency.'),
 }
 
+export const fromMember = z
+  .enum(['any', 'chain'])
+  .optional()
+  .describe('`any`: USDC that the chain of payouts lacks is moved there first. Default: `chain`.')
+
 export const payoutMembers = {
   ...quoteMembers,
   quoteId: z
@@ -39,18 +44,22 @@ export interface PayoutAmount {
   readonly amount?: string | undefined
   readonly recipientAmount?: string | undefined
   readonly quoteId?: string | undefined
+  readonly from?: 'any' | 'chain' | undefined
 }
 
-/** Adds issues unless exactly one member says the amount, and it fits its asset or currency. @param ways the members. */
-function refineAmount(ways: string) {
+/** Adds issues unless exactly one member says the amount, and it fits its asset or currency. @param names of the members. */
+function refineAmount(names: string) {
   return (
-    { asset = 'USD', amount, recipientAmount, quoteId }: PayoutAmount,
+    { asset: said, amount, recipientAmount, quoteId, from }: PayoutAmount,
     context: z.core.$RefinementCtx,
   ): void => {
     const refuse = (path: string, message: string) =>
       context.addIssue({ code: 'custom', path: [path], message })
-    const said = [amount, recipientAmount, quoteId].filter((one) => one !== undefined)
-    if (said.length !== 1) refuse('amount', `send exactly one of ${ways}`)
+    const asset = said ?? 'USD'
+    const ways = [amount, recipientAmount, quoteId].filter((one) => one !== undefined)
+    if (ways.length !== 1) refuse('amount', `send exactly one of ${names}`)
+    if (from === 'any' && asset === 'USD' && (said !== undefined || quoteId === undefined))
+      refuse('from', 'is for payouts of USDC')
     const misfit = amount === undefined ? undefined : amountMismatch(amount, asset)
     if (misfit !== undefined) refuse('amount', misfit)
     if ((recipientAmount?.split('.')[1]?.length ?? 0) > CURRENCY_DIGITS)

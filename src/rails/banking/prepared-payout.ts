@@ -188,7 +188,9 @@ export async function isDepositShared(
   if (prepared !== undefined) return true
   const payout = await kysely
     .selectFrom('payout')
-    .leftJoin('transfer', 'transfer.decision_id', 'payout.decision_id')
+    .leftJoin('transfer', (join) =>
+      join.onRef('transfer.decision_id', '=', 'payout.decision_id').on('transfer.funding_id', 'is', null),
+    )
     .select('payout.id')
     .where('payout.id', '!=', id)
     .where('deposit_to', '=', depositTo)

@@ -2,7 +2,12 @@
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import { releaseSpend } from '../../books/spending/release.ts'
 import { BANK } from '../../books/spending/sources.ts'
+import type { NewId } from '../../core/base/ids.ts'
 import { Failure } from '../../core/failures/failure.ts'
+import type { Chain } from '../../providers/chain/port.ts'
+import { findOwnedWallet } from '../wallets/store.ts'
+import { gatewayAuthorization } from '../wallets/transfers/gateway-authorization.ts'
+import { fundPayout } from './fund-payout.ts'
 import type { Payout } from './payout.ts'
 import {
   askProvider,
@@ -10,13 +15,25 @@ import {
   endPayout,
   RESEND_MS,
   type SendPayoutDependencies,
+  sendPayout,
 } from './send-payout.ts'
 
 /** Longer than a request needs to fund its payout on the chain. */
 const UNFUNDED_MS = 2 * 60_000
 
+/**
+ * @property findMove how far the money of a decision has come that moves from another chain first; undefined: none does.
+ */
+export interface ResumePayoutDependencies extends SendPayoutDependencies {
+  readonly chain: Chain
+  readonly newId: NewId
+  readonly findMove: (
+    decisionId: string,
+  ) => Promise<{ readonly state: 'moving' | 'arrived' | 'failed'; readonly updatedAt: Date } | undefined>
+}
+
 /** Resumes one payout. */
-export async function resumePayout(dependencies: SendPayoutDependencies, payout: Payout): Promise<void> {
+export async function resumePayout(dependencies: ResumePayoutDependencies, payout: Payout): Promise<void> {
   const { bankingProvider, clock } = dependencies
   if (payout.place !== BANK && !(await isFunded(dependencies, payout))) return
   if (payout.providerId !== null) {
@@ -39,23 +56,31 @@ export async function resumePayout(dependencies: SendPayoutDependencies, payout:
 }
 
 /**
- * Checks whether the chain has funded a payout in stablecoins. Only the request itself funds it: one that ended before
- * is given up, and the provider never gets the money. @returns false while that is unknown, and for one given up.
+ * Checks whether the chain has funded a payout in stablecoins. Only the request itself funds it, or this job where its money comes from
+ * another chain first: one that nobody has funded in time is given up, and the provider never gets the money.
+ * @returns false while that is unknown, and for one given up.
  */
-async function isFunded(dependencies: SendPayoutDependencies, payout: Payout): Promise<boolean> {
+async function isFunded(dependencies: ResumePayoutDependencies, payout: Payout): Promise<boolean> {
   const { database, clock } = dependencies
   const at = clock()
   const transfer = await database.kysely
     .selectFrom('transfer')
     .select('state')
     .where('decision_id', '=', payout.decisionId)
+    .where('funding_id', 'is', null)
     .executeTakeFirst()
   if (transfer?.state === 'confirmed') return true
+  const move = transfer === undefined ? await dependencies.findMove(payout.decisionId) : undefined
+  if (move?.state === 'moving') return false
+  const since = move?.updatedAt ?? payout.createdAt
   const isGivenUp =
     transfer === undefined
-      ? at.getTime() - payout.createdAt.getTime() > UNFUNDED_MS
+      ? move?.state === 'failed' || at.getTime() - since.getTime() > UNFUNDED_MS
       : transfer.state === 'failed'
-  if (!isGivenUp) return false
+  if (!isGivenUp) {
+    if (move !== undefined) await fund(dependencies, payout)
+    return false
+  }
   // A transfer is written only while the hold stands, so the two exclude each other.
   const verdict = await releaseSpend(database, { decisionId: payout.decisionId, at })
   if (verdict === 'already_settled') return true
@@ -63,6 +88,20 @@ async function isFunded(dependencies: SendPayoutDependencies, payout: Payout): P
   if (payout.providerId !== null) await dependencies.bankingProvider.cancelPayout(payout.providerId)
   await endPayout(dependencies, payout, { reason: 'not_funded', at })
   return false
+}
+
+/** Asks the provider for a payout whose money has arrived from another chain, and sends it. */
+async function fund(dependencies: ResumePayoutDependencies, payout: Payout): Promise<void> {
+  const wallet = await findOwnedWallet(dependencies.database, payout.accountId)
+  if (wallet === undefined) throw new Error(`${payout.accountId} has no wallet`)
+  try {
+    const sent = await sendPayout(dependencies, payout)
+    if (sent.payout.providerId !== null)
+      await fundPayout(dependencies, sent, gatewayAuthorization(wallet, payout.keyId))
+  } catch (error) {
+    // It has ended: its money is available again.
+    if (!(error instanceof Failure) || error.code !== 'payout_rejected') throw error
+  }
 }
 
 async function stop(

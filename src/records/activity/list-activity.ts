@@ -143,7 +143,8 @@ const statement: Statement = {
         case p.status when 'paid' then 'completed' when 'returned' then 'reversed' when 'failed' then 'failed' else 'on_its_way' end,
         p.asset, p.units, null, d.facts, p.recipient_id, t.transaction_hash, p.key_id, p.decision_id, 'payout', p.id, null,
         p.created_at, 'bank'
-      from payout p join decision d on d.id = p.decision_id left join transfer t on t.decision_id = p.decision_id
+      from payout p join decision d on d.id = p.decision_id 
+        left join transfer t on t.decision_id = p.decision_id and t.funding_id is null
       where p.account_id = $1
       union all
       select p.id, 'purchase', 'out',

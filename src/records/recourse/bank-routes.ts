@@ -27,7 +27,9 @@ function findPayoutRow({ kysely }: Connection, id: string) {
   return kysely
     .selectFrom('payout')
     .innerJoin('reservation', 'reservation.decision_id', 'payout.decision_id')
-    .leftJoin('transfer', 'transfer.decision_id', 'payout.decision_id')
+    .leftJoin('transfer', (join) =>
+      join.onRef('transfer.decision_id', '=', 'payout.decision_id').on('transfer.funding_id', 'is', null),
+    )
     .leftJoin('ledger_transaction', (join) =>
       join.on('ledger_transaction.id', '=', sql<string>`'payout:' || payout.id || ':returned'`),
     )

@@ -1,12 +1,10 @@
 /** Resumes open payouts: sends those that a crash kept from the provider, and reads the state of the others. */
 
 import { releaseOrphans } from '../../books/spending/orphans.ts'
-import type { NewId } from '../../core/base/ids.ts'
-import type { ChainName } from '../../core/money/chains.ts'
 import { claimPayouts } from '../../rails/banking/payout.ts'
 import { cancelUnsigned } from '../../rails/banking/prepare-payout.ts'
-import { resumePayout } from '../../rails/banking/resume-payout.ts'
-import type { SendPayoutDependencies } from '../../rails/banking/send-payout.ts'
+import { type ResumePayoutDependencies, resumePayout } from '../../rails/banking/resume-payout.ts'
+import { findFunding } from '../../rails/swaps/fundings.ts'
 import { recordMint } from '../../rails/wallets/reconcile/owed-mints.ts'
 
 /** A more recently touched payout may still be handled by its request. The sandbox's bank sends few webhooks. */
@@ -15,9 +13,7 @@ const QUIET_MS = { sandbox: 1_500, production: 15_000 } as const
 const ORPHANED_MS = 30_000
 const BATCH = 50
 
-type PayoutJobDependencies = Omit<SendPayoutDependencies, 'oweMint'> & {
-  readonly chain: { readonly name: ChainName }
-  readonly newId: NewId
+type PayoutJobDependencies = Omit<ResumePayoutDependencies, 'oweMint' | 'findMove'> & {
   readonly settings: { readonly mode: 'sandbox' | 'production' }
 }
 
@@ -32,7 +28,11 @@ export async function settlePayouts(parts: PayoutJobDependencies, signal: AbortS
   })
   const before = new Date(now.getTime() - QUIET_MS[settings.mode])
   const payouts = await claimPayouts(parts, { before, at: now, limit: BATCH })
-  const dependencies = { ...parts, oweMint: recordMint(parts) }
+  const dependencies = {
+    ...parts,
+    oweMint: recordMint(parts),
+    findMove: (id: string) => findFunding(parts.database, id),
+  }
   for (const payout of payouts) {
     if (signal.aborted) break
     await resumePayout(dependencies, payout).catch((err: unknown) =>

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
+import { fundingFacts, viewFunding } from '../../../src/books/spending/funding-view.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { BANK } from '../../../src/books/spending/sources.ts'
 import { noteMembers, parseNote } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { toMoney } from '../../../src/core/money/money.ts'
 import { type Context, requireCaller } from '../../../src/kernel/context.ts'
+import { findLeavable } from '../../../src/kernel/gates/policy.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutPayload, recordPayoutParties } from '../../../src/people/compliance/record-payout-parties.ts'
 import { readCountry } from '../../../src/people/compliance/store.ts'
@@ -15,20 +17,26 @@ import { readAssertion } from '../../../src/people/identity/passkeys/passkey-res
 import { passkeySigners } from '../../../src/people/identity/passkeys/passkey-signature.ts'
 import type { PayoutQuote } from '../../../src/providers/banking/port.ts'
 import { admitPayout } from '../../../src/rails/banking/admit-payout.ts'
+import { fundPayout } from '../../../src/rails/banking/fund-payout.ts'
 import {
   findPayout,
   insertPayout,
   type NewPayout,
+  type Payout,
   payoutView,
   viewPayout,
 } from '../../../src/rails/banking/payout.ts'
 import { agreeTerms } from '../../../src/rails/banking/payout-quote.ts'
-import { payoutAssets, payoutMembers, refinePayout } from '../../../src/rails/banking/payout-request.ts'
+import {
+  fromMember,
+  payoutAssets,
+  payoutMembers,
+  refinePayout,
+} from '../../../src/rails/banking/payout-request.ts'
 import { requireAwaiting, takePrepared } from '../../../src/rails/banking/prepare-payout.ts'
 import {
   advancePrepared,
   findPreparedPayout,
-  isDepositShared,
   type PreparedPayout,
   type SignablePayout,
   unsignedPayouts,
@@ -38,14 +46,15 @@ import {
   endPayout,
   findRepeatedPayout,
   rejectedPayout,
-  type SentPayout,
   sendPayout,
 } from '../../../src/rails/banking/send-payout.ts'
+import { planFunding } from '../../../src/rails/swaps/plan-funding.ts'
+import { sendBurn } from '../../../src/rails/swaps/send-funding.ts'
 import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
 import { findIntent } from '../../../src/rails/wallets/signing/intent-store.ts'
 import { signatureMember } from '../../../src/rails/wallets/signing/signature-member.ts'
 import { buildRejection } from '../../../src/rails/wallets/signing/verify-signature.ts'
-import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
+import { findOwnedWallet, findWallet } from '../../../src/rails/wallets/store.ts'
 import {
   type AuthorizedTransfer,
   authorizedTransfer,
@@ -53,16 +62,14 @@ import {
   buildAuthorization,
 } from '../../../src/rails/wallets/transfers/authorize-transfer.ts'
 import { gatewayAuthorization } from '../../../src/rails/wallets/transfers/gateway-authorization.ts'
-import {
-  sendTransfer,
-  type TransferAuthorization,
-} from '../../../src/rails/wallets/transfers/send-transfer.ts'
+import type { TransferAuthorization } from '../../../src/rails/wallets/transfers/send-transfer.ts'
 import type { Connection } from '../../../src/storage/database.ts'
 
 const payoutRequest = z
   .strictObject({
     ...payoutMembers,
     ...noteMembers,
+    from: fromMember,
     asset: z
       .enum(payoutAssets)
       .optional()
@@ -101,6 +108,8 @@ const payoutFacts = z.strictObject({
   screening: z.strictObject({ result: z.enum(['clear', 'review', 'blocked']), lists: z.array(z.string()) }),
   /** Payout that the owner signed, and its authorization; null: the gateway signs, or it is cash. */
   signed: z.strictObject({ payoutId: z.string(), authorized: authorizedTransfer }).nullable().default(null),
+  /** Absent in decisions of earlier versions. */
+  funding: fundingFacts.nullable().default(null),
 })
 
 export default defineTool({
@@ -108,7 +117,7 @@ export default defineTool({
   title: 'Pay out to a bank',
   summary: 'Pay out USD cash, or USDC from the wallet, to a saved bank account.',
   description:
-    'Use it when the owner asked for this payment. The fee is part of `amount`: for rent or an invoice send `recipientAmount`, which is what arrives. It cannot be called back. Category `payout`. Follow `pending` and `sent` with GET /api/banking/payouts/{id}, do not send it again; `returned` and `failed` money is available again. After a timeout repeat with the same idempotency key.',
+    'Use it when the owner asked for this payment. The fee is part of `amount`: for rent or an invoice send `recipientAmount`, which is what arrives. It cannot be called back. Category `payout`. For USDC on other chains send `from: "any"`. Follow `pending` and `sent` with GET /api/banking/payouts/{id}, do not send it again; `returned` and `failed` money is available again. After a timeout repeat with the same idempotency key.',
   restDescription:
     '`payout_rejected`: nothing was sent; see `reason`. `signature_rejected`: the owner’s own key must sign an intent first. `counterparties` of a policy may list recipients.',
   route: 'POST /api/banking/payouts',
@@ -165,6 +174,15 @@ export default defineTool({
       recipient,
     })
     const { result, lists } = aml.screening
+    const funding =
+      input.from === 'any' && place !== BANK && signed === null
+        ? await planFunding(context, {
+            ...{ accountId, money: { asset: 'USDC', units: money.units }, chain: place, at: context.now },
+            authorizedBy: await authorizeByGateway(context),
+            wallet: (await findWallet(context.database, accountId)) ?? null,
+            mayLeave: findLeavable(caller),
+          })
+        : undefined
     return {
       category: 'payout',
       money,
@@ -173,6 +191,7 @@ export default defineTool({
       counterparty: recipientId,
       aml,
       ...(place === BANK ? {} : { isSponsored: true as const }),
+      ...(funding === undefined ? {} : { funding: funding.spend }),
       fundsHint:
         place === BANK
           ? 'Payouts of USD are paid from USD cash only: tell the owner to add USD, or pay out USDC.'
@@ -187,10 +206,11 @@ export default defineTool({
         travelRule,
         screening: { result, lists: [...lists] },
         signed: signed === null ? null : { payoutId: signed.prepared.id, authorized: signed.authorized },
+        funding: funding?.facts ?? null,
       },
     }
   },
-  run: async (context, input, { decisionId, facts, money, place }) => {
+  run: async (context, input, { decisionId, facts, money, place, funding, written }) => {
     const { reference, signature, quoteId = null } = input
     const caller = requireCaller(context)
     const accountId = caller.account.id
@@ -215,19 +235,57 @@ export default defineTool({
       quoteId,
     }
     await writePayout(context, payout, facts)
-    const written = await findPayout(context, { decisionId })
-    if (written === undefined) throw new Error('a payout that was just written cannot be read')
+    const fresh = await findPayout(context, { decisionId })
+    if (fresh === undefined) throw new Error('a payout that was just written cannot be read')
+    if (funding !== undefined) {
+      await moveFirst(context, { payout: fresh, funding, written })
+      return toAnswer(input, fresh, facts)
+    }
     const parts = { ...context, oweMint: recordMint(context) }
-    const sent = signed === null ? await sendPayout(parts, written) : await takePrepared(parts, written)
-    if (place !== BANK && sent.payout.providerId !== null)
-      await fund(context, sent, await authorizePayout(context, { signed, signature }))
-    return viewPayout((await findPayout(context, { decisionId })) ?? sent.payout, parseNote(input).memo)
+    const sent = signed === null ? await sendPayout(parts, fresh) : await takePrepared(parts, fresh)
+    if (place !== BANK && sent.payout.providerId !== null) {
+      const authorizedBy =
+        signed === null
+          ? await authorizeByGateway(context)
+          : await authorizeByOwner(context, { signed, signature })
+      await fundPayout(context, sent, authorizedBy)
+    }
+    return toAnswer(input, (await findPayout(context, { decisionId })) ?? sent.payout, facts)
   },
-  recall: async (context, input, { decisionId }) => {
+  recall: async (context, input, { decisionId, facts }) => {
     const payout = await findRepeatedPayout(context, decisionId)
-    return payout === null ? null : viewPayout(payout, parseNote(input).memo)
+    return payout === null ? null : toAnswer(input, payout, facts)
   },
 })
+
+function toAnswer(
+  input: z.output<typeof payoutRequest>,
+  payout: Payout,
+  { funding }: z.output<typeof payoutFacts>,
+) {
+  return viewPayout(payout, {
+    memo: parseNote(input).memo,
+    funding: funding === null ? null : viewFunding(funding),
+  })
+}
+
+/**
+ * Sends the burn that moves the money of a payout to its chain; once it is there, a job pays it out.
+ * @throws Failure `payout_rejected` when the chain refuses the burn.
+ */
+async function moveFirst(
+  context: Context,
+  { payout, ...sent }: { payout: Payout } & Pick<Parameters<typeof sendBurn>[1], 'funding' | 'written'>,
+): Promise<void> {
+  const { id, accountId, decisionId } = payout
+  try {
+    await sendBurn(context, { ...sent, accountId, decisionId })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    await endPayout(context, { id }, { reason: 'not_funded', at: context.now })
+    throw rejectedPayout({ id, reason: 'not_funded' })
+  }
+}
 
 /**
  * Reads what the owner of a wallet signed, and checks it; null where the gateway signs.
@@ -307,19 +365,23 @@ async function readSignedPayout(
   }
 }
 
-/** Builds the authorization of the transfer that funds a payout: the owner's signature, or the gateway's. */
-async function authorizePayout(
-  context: Context,
-  { signed, signature }: { signed: z.output<typeof payoutFacts>['signed']; signature: string | undefined },
-): Promise<TransferAuthorization> {
+/** The authorization of the transfer that funds a payout by the gateway, or within the key's allowance. */
+async function authorizeByGateway(context: Context): Promise<TransferAuthorization> {
   const caller = requireCaller(context)
-  const accountId = caller.account.id
-  if (signed === null) {
-    const wallet = await findOwnedWallet(context.database, accountId)
-    if (wallet === undefined) throw new Error(`${accountId} has no wallet`)
-    return gatewayAuthorization(wallet, caller.kind === 'key' ? caller.key.id : null)
-  }
-  const { authorized } = signed
+  const wallet = await findOwnedWallet(context.database, caller.account.id)
+  if (wallet === undefined) throw new Error(`${caller.account.id} has no wallet`)
+  return gatewayAuthorization(wallet, caller.kind === 'key' ? caller.key.id : null)
+}
+
+/** The authorization of the transfer that funds a payout by what its owner has signed. */
+async function authorizeByOwner(
+  context: Context,
+  {
+    signed: { authorized },
+    signature,
+  }: { signed: NonNullable<z.output<typeof payoutFacts>['signed']>; signature: string | undefined },
+): Promise<TransferAuthorization> {
+  const accountId = requireCaller(context).account.id
   const intent =
     authorized.intentId === null
       ? undefined
@@ -395,47 +457,4 @@ async function readParties(context: Context, { accountId, recipientId }: NewPayo
       account: readAccountNumber(number),
     },
   })
-}
-
-/**
- * Sends the stablecoins of a payout to the provider. While the chain's answer is unknown they stay held.
- * @throws Failure `payout_rejected` when they were not sent; the money is available again.
- */
-async function fund(
-  context: Context,
-  { payout, depositTo }: SentPayout,
-  authorizedBy: TransferAuthorization,
-): Promise<void> {
-  const { id, decisionId, accountId, money, providerId } = payout
-  const isShared =
-    depositTo === null || (await isDepositShared(context.database, { id, accountId, money, depositTo }))
-  const isSent =
-    !isShared &&
-    (await sendTransfer(context, {
-      authorizedBy,
-      accountId,
-      decisionId,
-      token: 'USDC',
-      units: money.units,
-      destination: depositTo,
-      at: context.now,
-    }).then(
-      () => true,
-      (error: unknown) => {
-        if (!(error instanceof Failure)) throw error
-        return error.code === 'settlement_pending'
-      },
-    ))
-  if (isSent) return
-  const reason = isShared && depositTo !== null ? 'ambiguous_deposit' : 'not_funded'
-  // A payout that is not canceled at the provider stays open for the job, which tries again.
-  const isCanceled = await context.bankingProvider.cancelPayout(providerId ?? '').then(
-    () => true,
-    (err: unknown) => {
-      context.log.warn({ err, payoutId: id }, 'a payout that was not funded could not be canceled')
-      return false
-    },
-  )
-  if (isCanceled) await endPayout(context, { id }, { reason, at: context.now })
-  throw rejectedPayout({ id, reason })
 }

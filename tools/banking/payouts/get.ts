@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findFundings } from '../../../src/books/spending/funding-view.ts'
 import { findMemos } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
@@ -26,8 +27,14 @@ export default defineTool({
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const payout = await findPayout(context, { accountId: caller.account.id, keyId, id })
     if (payout === undefined) throw new Failure('not_found', 'You have no such payout.')
-    const memos = await findMemos(context.database, [payout.decisionId])
+    const { decisionId } = payout
+    const memos = await findMemos(context.database, [decisionId])
+    const fundings = await findFundings(context.database, [decisionId])
     const returned = await findReturned(context.database, { kind: 'payout', ids: [id] })
-    return viewPayout(payout, memos.get(payout.decisionId) ?? null, returned.get(id)?.recourseId)
+    return viewPayout(payout, {
+      memo: memos.get(decisionId) ?? null,
+      recourseId: returned.get(id)?.recourseId,
+      funding: fundings.get(decisionId),
+    })
   },
 })

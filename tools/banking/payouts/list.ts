@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { findFundings } from '../../../src/books/spending/funding-view.ts'
 import { findMemos } from '../../../src/books/spending/spend-note.ts'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
@@ -30,14 +31,17 @@ export default defineTool({
     const keyId = caller.kind === 'key' ? caller.key.id : null
     const found = await listPayouts(context, { accountId: caller.account.id, keyId, page })
     const { rows, nextCursor } = cutPage(found, page)
-    const memos = await findMemos(
-      context.database,
-      rows.map(({ decisionId }) => decisionId),
-    )
+    const decisions = rows.map(({ decisionId }) => decisionId)
+    const memos = await findMemos(context.database, decisions)
+    const fundings = await findFundings(context.database, decisions)
     const ids = rows.map(({ id }) => id)
     const returned = await findReturned(context.database, { kind: 'payout', ids })
     const payouts = rows.map((row) =>
-      viewPayout(row, memos.get(row.decisionId) ?? null, returned.get(row.id)?.recourseId),
+      viewPayout(row, {
+        memo: memos.get(row.decisionId) ?? null,
+        recourseId: returned.get(row.id)?.recourseId,
+        funding: fundings.get(row.decisionId),
+      }),
     )
     return { payouts, nextCursor }
   },

@@ -1,11 +1,20 @@
 import { z } from 'zod'
+import { fundingView, viewFunding } from '../../../src/books/spending/funding-view.ts'
 import { toDecimal } from '../../../src/core/money/money.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
+import { findLeavable } from '../../../src/kernel/gates/policy.ts'
 import { defineTool } from '../../../src/kernel/tool.ts'
 import { payoutCurrencies } from '../../../src/providers/banking/port.ts'
 import { agreeTerms, insertQuote } from '../../../src/rails/banking/payout-quote.ts'
-import { payoutAssets, quoteMembers, refineQuote } from '../../../src/rails/banking/payout-request.ts'
+import {
+  fromMember,
+  payoutAssets,
+  quoteMembers,
+  refineQuote,
+} from '../../../src/rails/banking/payout-request.ts'
 import { requireRecipient } from '../../../src/rails/banking/recipients.ts'
+import { planFunding } from '../../../src/rails/swaps/plan-funding.ts'
+import { findWallet } from '../../../src/rails/wallets/store.ts'
 
 export default defineTool({
   name: 'banking.payouts.quote',
@@ -25,6 +34,7 @@ export default defineTool({
   input: z
     .strictObject({
       ...quoteMembers,
+      from: fromMember,
       asset: z
         .enum(payoutAssets)
         .default('USD')
@@ -43,16 +53,27 @@ export default defineTool({
     recipientAmount: z.string().describe('Amount that arrives.'),
     currency: z.enum(payoutCurrencies).describe('Currency that arrives.'),
     eta: z.string().describe('When it is expected to arrive, ISO 8601 UTC.'),
+    funding: fundingView.nullable().describe('Move from another chain before it; null: none.'),
     expiresAt: z.string().nullable().describe('When the quote expires, ISO 8601 UTC; null without one.'),
   }),
   failures: ['payout_rejected', 'rates_unavailable', 'provider_unavailable', 'not_found'],
   example: { recipientId: 'rcp_01h455vb4pex5vsknk084sn02q', recipientAmount: '5' },
   run: async (context, { recipientId, asset, ...said }) => {
-    const accountId = requireCaller(context).account.id
+    const caller = requireCaller(context)
+    const accountId = caller.account.id
     const recipient = await requireRecipient(context, { id: recipientId, accountId })
     const terms = await agreeTerms(context, { accountId, recipient, said: { ...said, asset } })
     const { money, fee, rate, recipientUnits, eta, firmUntil } = terms
     const { currency } = recipient
+    const move =
+      said.from === 'any' && money.asset === 'USDC'
+        ? await planFunding(context, {
+            ...{ accountId, authorizedBy: null, at: context.now },
+            ...{ chain: context.chain.name, money: { asset: money.asset, units: money.units } },
+            wallet: (await findWallet(context.database, accountId)) ?? null,
+            mayLeave: findLeavable(caller),
+          })
+        : undefined
     return {
       quoteId: await insertQuote(context, { accountId, recipient, terms }),
       amount: toDecimal(money),
@@ -62,6 +83,7 @@ export default defineTool({
       recipientAmount: toDecimal({ asset: currency, units: recipientUnits }),
       currency,
       eta: eta.toISOString(),
+      funding: move === undefined ? null : viewFunding(move.facts),
       expiresAt: firmUntil?.toISOString() ?? null,
     }
   },
