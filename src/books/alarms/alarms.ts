@@ -1,6 +1,6 @@
 /**
- * Alarms: provider reports and rows that contradict our records. The affected object stops and its money stays held
- * until a person resolves the alarm. May import the base and ports. A recurring alarm is raised once and counted.
+ * Alarms: provider reports and rows that contradict our records. The affected object stops, and its money stays held, wherever its
+ * rail asks `isStopped`, until a person resolves the alarm. A recurring alarm is raised once and counted.
  */
 import type { Json } from '../../core/base/json.ts'
 import type { Log } from '../../core/base/log.ts'
@@ -52,7 +52,7 @@ export async function raiseAlarm(
   if (times === 1)
     log.error(
       { domain, objectId, reason, reported },
-      'alarm raised: an object is stopped until a person resolves it',
+      'alarm raised: a person must look at an object, and resolve it',
     )
 }
 
