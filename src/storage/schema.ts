@@ -17,6 +17,8 @@ export interface Schema {
   aml_review: AmlReviewTable
   approval: ApprovalTable
   approval_vote: ApprovalVoteTable
+  archive: ArchiveTable
+  archived_decision: ArchivedDecisionTable
   balance: BalanceTable
   bank_customer: BankCustomerTable
   blocked_address: BlockedAddressTable
@@ -45,6 +47,7 @@ export interface Schema {
   debt: DebtTable
   decision: DecisionTable
   decision_anchor: DecisionAnchorTable
+  decision_head: DecisionHeadTable
   decision_seal: DecisionSealTable
   deployment: DeploymentTable
   deposit: DepositTable
@@ -65,6 +68,7 @@ export interface Schema {
   invitation: InvitationTable
   journal_entry: JournalEntryTable
   journal_usage: JournalUsageTable
+  known_decision: KnownDecisionTable
   kyc_application: KycApplicationTable
   kyc_decision: KycDecisionTable
   ledger_transaction: LedgerTransactionTable
@@ -255,6 +259,29 @@ export interface ApprovalVoteTable {
   approval_id: string
   person_id: string
   at: Date
+}
+
+export interface ArchiveTable {
+  month: string
+  first_sequence: bigint
+  last_sequence: bigint
+  previous: string
+  hash: string
+  manifest_hash: string
+  at: Date
+  mac: string
+}
+
+export interface ArchivedDecisionTable {
+  id: string
+  at: Date
+  account_id: string
+  key_id: string | null
+  policy_version: number | null
+  policy_hash: string | null
+  operation: string
+  facts: JsonColumn
+  verdict: string
 }
 
 export interface BalanceTable {
@@ -599,6 +626,12 @@ export interface DecisionAnchorTable {
   confirmed_at: Date | null
 }
 
+export interface DecisionHeadTable {
+  is_only: Generated<boolean>
+  sequence: bigint
+  hash: string
+}
+
 export interface DecisionSealTable {
   sequence: bigint
   decision_id: string
@@ -831,6 +864,18 @@ export interface JournalUsageTable {
   actor_kind: string
   day: string
   bytes: bigint
+}
+
+export interface KnownDecisionTable {
+  id: string
+  at: Date
+  account_id: string
+  key_id: string | null
+  policy_version: number | null
+  policy_hash: string | null
+  operation: string
+  facts: JsonColumn
+  verdict: string
 }
 
 export interface KycApplicationTable {

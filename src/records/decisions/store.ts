@@ -6,8 +6,7 @@ import {
   type DecisionContent,
   toContent,
 } from '../../books/spending/decision-content.ts'
-import type { Connection, Statement } from '../../storage/database.ts'
-import { FIRST_PREVIOUS } from './chain.ts'
+import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import { attachPayload, detachPayload } from './receipt.ts'
 
 /** Rows per query. */
@@ -103,14 +102,10 @@ export async function readUnsealed(
   return rows.map((row) => ({ content: toContent(row), mac: row.mac }))
 }
 
-const newestSeal: Statement = {
-  name: 'audit_newest_seal',
-  text: 'select sequence, hash from decision_seal order by sequence desc limit 1',
-}
+const chainHead: Statement = { name: 'audit_head', text: 'select sequence, hash from decision_head' }
 
 export async function readHead(database: Connection): Promise<{ sequence: bigint; hash: string }> {
-  const [row] = await database.call<{ sequence: bigint; hash: string }>(newestSeal, [])
-  return row ?? { sequence: 0n, hash: FIRST_PREVIOUS }
+  return callForRow(database, chainHead, [])
 }
 
 const sealer: Statement = {
