@@ -48,20 +48,14 @@ interface Column {
  */
 export async function schemaText(database: Connection): Promise<string> {
   const { rows } = await sql<Column>`
-    select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type,
-      -- The column of a view can be null if one of its name can that it is read from.
-      case c.relkind when 'v' then exists (
-          select from pg_rewrite w join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid
-            join pg_attribute o on d.refclassid = 'pg_class'::regclass and o.attrelid = d.refobjid and o.attnum = d.refobjsubid
-          where w.ev_class = c.oid and o.attname = a.attname and not o.attnotnull)
-        else not a.attnotnull end as is_nullable,
+    select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type, not a.attnotnull as is_nullable,
       a.atthasdef or a.attidentity <> '' as has_default,
       array(
         select pg_get_constraintdef(k.oid) from pg_constraint k
         where k.conrelid = c.oid and k.contype = 'c' and k.conkey = array[a.attnum] order by k.conname
       ) as checks
     from pg_class c join pg_attribute a on a.attrelid = c.oid
-    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
       and c.relname not like 'kysely\\_%'
       and a.attnum > 0 and not a.attisdropped
     order by c.relname collate "C", a.attnum`.execute(database.kysely)

@@ -1,6 +1,7 @@
 /** Keeps partitions by month ahead of the calendar. Rows of a month without one are in the default partition, so nothing waits for this. */
-import { timers } from '../core/base/timers.ts'
+
 import { random } from '../core/base/random.ts'
+import { timers } from '../core/base/timers.ts'
 import type { Connection, Statement } from './database.ts'
 import { isLockTimeout } from './unavailable.ts'
 

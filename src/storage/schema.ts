@@ -68,7 +68,6 @@ export interface Schema {
   invitation: InvitationTable
   journal_entry: JournalEntryTable
   journal_usage: JournalUsageTable
-  known_decision: KnownDecisionTable
   kyc_application: KycApplicationTable
   kyc_decision: KycDecisionTable
   ledger_transaction: LedgerTransactionTable
@@ -864,18 +863,6 @@ export interface JournalUsageTable {
   actor_kind: string
   day: string
   bytes: bigint
-}
-
-export interface KnownDecisionTable {
-  id: string
-  at: Date
-  account_id: string
-  key_id: string | null
-  policy_version: number | null
-  policy_hash: string | null
-  operation: string
-  facts: JsonColumn
-  verdict: string
 }
 
 export interface KycApplicationTable {

@@ -76,7 +76,7 @@ export async function dumpSchema(database: Database): Promise<string> {
   ])
   const lines: string[] = []
   for (const { oid, name, kind, options } of found) {
-    lines.push([kind === 'r' ? 'table' : kind === 'v' ? 'view' : `relation of kind ${kind}:`, name, options].join(' ').trimEnd())
+    lines.push([kind === 'r' ? 'table' : `relation of kind ${kind}:`, name, options].join(' ').trimEnd())
     for (const part of [columns, constraints, indexes, triggers])
       for (const { line } of await database.call<{ line: string }>(part, [oid])) lines.push(`  ${line}`)
     lines.push('')

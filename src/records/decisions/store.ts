@@ -58,18 +58,16 @@ export function readPositions(
   return database.call(positionsAfter, [after.writer, after.id, limit, isWhole])
 }
 
-// Each limit forces one index look-up per decision; without statistics the planner would read the whole chain.
+// One look-up for each decision; without statistics the planner would read the whole chain.
 const withoutSeal = `(
-      select wanted.id from unnest($1::text[]) as wanted (id)
-      left join lateral (select true as found from decision_seal where decision_id = wanted.id limit 1) s on true
-      where s.found is null
+      select wanted.id from unnest($1::text[]) as wanted (id) where not decision_is_sealed(wanted.id)
     )`
 
 const unsealedByIds: Statement = {
   name: 'audit_unsealed',
   text: `select ${contentColumns}, d.mac
     from ${withoutSeal} unsealed
-    cross join lateral (select * from decision where id = unsealed.id limit 1) d
+    cross join lateral decision_read(unsealed.id) d
     order by d.id`,
 }
 

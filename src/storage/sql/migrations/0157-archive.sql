@@ -109,7 +109,3 @@ create table archived_decision (
   facts jsonb not null,
   verdict text not null
 );
-create view known_decision as
-select id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict from decision
-union all
-select id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict from archived_decision;
