@@ -182,9 +182,14 @@ export function wholeReceipt(
   return issuer === null ? receipt : attachPayload(receipt, { issuer, content })
 }
 
-/** Reads all sealed decisions in pages, in chain order. @param until last sequence; all by default. */
-export async function* sealedPages(database: Connection, until?: bigint): AsyncGenerator<SealedDecision[]> {
-  let after = 0n
+/**
+ * Reads sealed decisions in pages, in chain order. @param start sequence before the first, by default 0. @param until last sequence; all by default.
+ */
+export async function* sealedPages(
+  database: Connection,
+  { start = 0n, until }: { start?: bigint; until?: bigint } = {},
+): AsyncGenerator<SealedDecision[]> {
+  let after = start
   for (;;) {
     const page = await readSealed(database, { after, limit: PAGE })
     const last = page.at(-1)
