@@ -102,6 +102,17 @@ export async function readOldest(database: Connection, { month }: ArchiveEnd): P
   return row === undefined ? null : (readIdTime(row.id) ?? row.at)
 }
 
+const strays: Statement = {
+  name: 'archive_strays',
+  text: `select count(*) as count from decision_default d
+    where d.id >= coalesce((select first_id_at('dec', (max(a.month) + interval '1 month') at time zone 'UTC') from archive a), '')`,
+}
+
+/** Counts decisions whose month had no partition when they were made, without those that an archive left. */
+export async function countStrays(database: Connection): Promise<bigint> {
+  return (await callForRow<{ count: bigint }>(database, strays, [])).count
+}
+
 const blockers: Statement = {
   name: 'archive_blockers',
   text: 'select what, count from archive_blockers($1, $2)',
