@@ -50,6 +50,8 @@ async function main(argv: readonly string[]): Promise<number> {
       return (await import('./commands/audit.ts')).audit(rest, values, process.env)
     case 'export':
       return (await import('./commands/export.ts')).exportBooks(rest, values, process.env)
+    case 'archive':
+      return (await import('./commands/archive.ts')).archive(rest, values, process.env)
     case 'login':
     case 'logout': {
       noArguments(command, rest)

@@ -14,7 +14,7 @@ const layers: readonly (readonly [layer: string, files: RegExp])[] = [
   ['config', /^src\/core\/config\//],
   [
     'port',
-    /^src\/(providers\/([^/]+|[^/]+\/(port|chains|customers|accounts))|storage\/(database|schema))\.ts$/,
+    /^src\/(providers\/([^/]+|[^/]+\/(port|chains|customers|accounts))|storage\/(database|partitions|schema|unavailable))\.ts$/,
   ],
   ['adapter', /^src\/(providers\/[^/]+|chain|storage)\//],
   ['ledger', /^src\/books\/ledger\//],

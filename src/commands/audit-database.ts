@@ -31,10 +31,12 @@ export async function onAuditDatabase<Result>(
         ? 'DATA_DIR=memory stores nothing. Set DATA_DIR or DATABASE_URL.'
         : `No database found in ${dataDirectory}. Set DATA_DIR or DATABASE_URL.`,
     )
-  const database = await openDatabase(config, createLog('warn')).catch((cause: unknown) => {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new Error(`${why} ${whileInUse}`, { cause })
-  })
+  const database = await openDatabase(config, createLog('warn'), { isPatient: true }).catch(
+    (cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new Error(`${why} ${whileInUse}`, { cause })
+    },
+  )
   try {
     const pending = await database.pendingMigrations()
     if (pending.length > 0)

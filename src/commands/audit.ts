@@ -2,11 +2,18 @@
 
 import { systemClock } from '../core/base/clock.ts'
 import { readAnchoredHeads } from '../records/decisions/anchor-store.ts'
+import { verifyArchive } from '../records/decisions/archive-files.ts'
+import {
+  type Archive,
+  findArchiveEnd,
+  readArchiveEnd,
+  readArchives,
+} from '../records/decisions/archive-store.ts'
 import { formatLine, headerLine } from '../records/decisions/export-lines.ts'
 import { auditUnsealed } from '../records/decisions/judge-decision.ts'
 import type { KeySet } from '../records/decisions/signing-key.ts'
 import { readHead, sealedPages } from '../records/decisions/store.ts'
-import { type ChainReport, verifyChain } from '../records/decisions/verify-chain.ts'
+import { type AnchoredHead, type ChainReport, verifyChain } from '../records/decisions/verify-chain.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from '../records/journal/entry.ts'
 import { journalLine } from '../records/journal/export-lines.ts'
 import { journalPages, readJournalHead } from '../records/journal/read.ts'
@@ -22,6 +29,8 @@ export interface AuditOptions {
   readonly 'from-export'?: string | undefined
   /** Journal head printed by an earlier verification. */
   readonly 'journal-head'?: string | undefined
+  /** The arguments are directories of archives. */
+  readonly archives?: boolean | undefined
   /** URL of a node, for the evidence of a purchase. */
   readonly rpc?: string | undefined
 }
@@ -29,7 +38,7 @@ export interface AuditOptions {
 type Env = Readonly<Record<string, string | undefined>>
 
 const usage =
-  'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE] [--journal-head HASH] | audit verify-purchase FILE [--jwks FILE] [--rpc URL]'
+  'Usage: bursar audit export --out FILE | audit verify [--from-export FILE] [--jwks FILE] [--journal-head HASH] [--archives DIRECTORY…] | audit verify-purchase FILE [--jwks FILE] [--rpc URL]'
 
 /** @returns the exit code: 0, or 1 when the chain is not intact. @throws Error with the usage. */
 export async function audit(
@@ -42,12 +51,14 @@ export async function audit(
     if (path === undefined || others.length > 0) throw new Error(usage)
     return verifyPurchase(path, { jwks: options.jwks, rpc: options.rpc })
   }
-  if (rest.length > 0) throw new Error(usage)
+  if (rest.length > 0 && (action !== 'verify' || options.archives !== true)) throw new Error(usage)
   if (action === 'export' && options.out !== undefined) return exportChain(options.out, options, env)
   if (action !== 'verify' || options.out !== undefined) throw new Error(usage)
   if (!/^[0-9a-f]{64}$/.test(options['journal-head'] ?? FIRST_PREVIOUS)) throw new Error(usage)
   const path = options['from-export']
-  return path === undefined ? verifyDatabase(options, env) : verifyExport(path, options, env)
+  if (path === undefined) return verifyDatabase(rest, options, env)
+  if (rest.length > 0) throw new Error(usage)
+  return verifyExport(path, options, env)
 }
 
 function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<number> {
@@ -56,6 +67,8 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
     const iss = await findIssuer(database, config)
     const { sequence, hash } = await readHead(database)
     const head = { sequence: Number(sequence), hash }
+    const end = await readArchiveEnd(database)
+    const start = end.month === null ? {} : { start: { sequence: Number(end.sequence), hash: end.hash } }
     const journal = await readJournalHead(database)
     const signature = await withSigningKey(database, config, async (own) =>
       own === null ? null : signHead(own.receiptKey, journal),
@@ -68,14 +81,15 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
           format: 'bursar-decisions/1',
           iss,
           jwks: keys,
+          ...start,
           head,
           journal: { sequence: Number(journal.sequence), hash: journal.hash, signature },
         }),
-        { decisions: sequence, entries: journal.sequence },
+        { start: end.sequence, decisions: sequence, entries: journal.sequence },
       ),
     )
     process.stdout.write(
-      `${formatCount(sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\nJournal: ${formatCount(journal.sequence, 'change')} exported\n`,
+      `${formatCount(sequence - end.sequence, 'decision')} exported to ${out}\nHead: ${sequence} ${hash}\nJournal: ${formatCount(journal.sequence, 'change')} exported\n`,
     )
     return 0
   })
@@ -84,29 +98,50 @@ function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<num
 async function* exportParts(
   database: Database,
   header: string,
-  until: { readonly decisions: bigint; readonly entries: bigint },
+  until: { readonly start: bigint; readonly decisions: bigint; readonly entries: bigint },
 ): AsyncGenerator<string> {
   const showProgress = createProgress('exported')
   yield header
-  for await (const page of sealedPages(database, until.decisions)) {
+  for await (const page of sealedPages(database, { start: until.start, until: until.decisions })) {
     yield page.map(formatLine).join('')
     showProgress(page.at(-1)?.sequence ?? 0n)
   }
   for await (const page of journalPages(database, until.entries)) yield page.map(journalLine).join('')
 }
 
-function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: Env): Promise<number> {
+function verifyDatabase(
+  given: readonly string[],
+  { jwks, 'journal-head': through }: AuditOptions,
+  env: Env,
+): Promise<number> {
   return onAuditDatabase(env, async (database, config) => {
     const keySet = jwks === undefined ? await loadKeySet(database, config) : readKeySet(jwks)
     const anchors = await readAnchoredHeads(database)
     const progress = createProgress('verified')
-    const report = await verifyChain(sealedPages(database), { keySet, anchors, progress })
     const dataKey = await readDataKey(database, config)
+    const archives = await readArchives(database, dataKey)
+    const start = findArchiveEnd(archives)
+    if (given.length > 0) await verifyArchives(given, { archives, keySet, anchors, progress })
+    const report = await verifyChain(sealedPages(database, { start: start.sequence }), {
+      keySet,
+      start,
+      expected: await readHead(database),
+      anchors: anchors.filter(({ sequence }) => sequence >= start.sequence),
+      progress,
+    })
     const { count, refused } = await auditUnsealed(database, { dataKey, now: systemClock() })
-    const decisions = printReport(report, env, [
-      ...(anchors.length > 0 ? [`${formatCount(BigInt(anchors.length), 'anchored head')} compared`] : []),
-      ...(count > 0n ? [`${groupDigits(count)} not sealed yet`] : []),
-    ])
+    const decisions = printReport(report, env, {
+      start: given.length > 0 ? 0n : start.sequence,
+      more: [
+        ...(start.month === null
+          ? []
+          : [
+              `${groupDigits(start.sequence)} of them archived until ${start.month}${given.length > 0 ? ' and verified' : ''}`,
+            ]),
+        ...(anchors.length > 0 ? [`${formatCount(BigInt(anchors.length), 'anchored head')} compared`] : []),
+        ...(count > 0n ? [`${groupDigits(count)} not sealed yet`] : []),
+      ],
+    })
     const journal = printJournalReport(await verifyJournal(journalPages(database), { dataKey, through }), env)
     const code = decisions === 0 ? journal : decisions
     if (refused.length === 0) return code
@@ -117,6 +152,31 @@ function verifyDatabase({ jwks, 'journal-head': through }: AuditOptions, env: En
   })
 }
 
+/** Verifies the archives of all months that left, in any order. @throws Error naming what is missing or wrong. */
+async function verifyArchives(
+  given: readonly string[],
+  {
+    archives,
+    ...options
+  }: {
+    archives: readonly Archive[]
+    keySet: KeySet
+    anchors: readonly AnchoredHead[]
+    progress: (count: bigint) => void
+  },
+): Promise<void> {
+  const directories = [...given].sort()
+  for (const [place, archive] of archives.entries()) {
+    const { month, previous, first, last, hash, manifestHash } = archive
+    const directory = directories[place]
+    if (directory === undefined) throw new Error(`The directory of the archive of ${month} is missing.`)
+    const start = { sequence: first - 1n, hash: previous }
+    const report = await verifyArchive(directory, { ...options, start, through: last })
+    if (report.manifestHash !== manifestHash || report.through?.hash !== hash)
+      throw new Error(`${directory} is not the archive of ${month} that this database names.`)
+  }
+}
+
 async function verifyExport(
   path: string,
   { jwks, 'journal-head': through }: AuditOptions,
@@ -125,8 +185,15 @@ async function verifyExport(
   const { header, pages, entries } = await openExport(path)
   const keySet: KeySet = jwks === undefined ? header.jwks : readKeySet(jwks)
   const expected = { sequence: BigInt(header.head.sequence), hash: header.head.hash }
-  const report = await verifyChain(pages, { keySet, expected, progress: createProgress('verified') })
-  const decisions = printReport(report, env, [])
+  const start =
+    header.start === undefined
+      ? {}
+      : { start: { sequence: BigInt(header.start.sequence), hash: header.start.hash } }
+  const report = await verifyChain(pages, {
+    ...{ keySet, ...start, expected },
+    progress: createProgress('verified'),
+  })
+  const decisions = printReport(report, env, { start: start.start?.sequence ?? 0n, more: [] })
   const journal = await verifyExportedJournal(entries, header.journal, { keySet, through, env })
   const code = decisions === 0 ? journal : decisions
   if (jwks === undefined)
@@ -165,7 +232,11 @@ function printJournalReport({ head, fault }: JournalReport, env: Env): number {
 }
 
 /** Prints the chain report. @returns the exit code. */
-function printReport({ head, fault }: ChainReport, env: Env, more: readonly string[]): number {
+function printReport(
+  { head, fault }: ChainReport,
+  env: Env,
+  { start, more }: { start: bigint; more: readonly string[] },
+): number {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const isColoured = process.stdout.isTTY && env.NO_COLOR === undefined
   const paint = (code: number, text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
@@ -179,7 +250,7 @@ function printReport({ head, fault }: ChainReport, env: Env, more: readonly stri
   const parts = [
     formatCount(head.sequence, 'decision'),
     paint(32, 'chain intact'),
-    `${formatCount(head.sequence, 'signature')} verified`,
+    `${formatCount(head.sequence - start, 'signature')} verified`,
     ...more,
   ]
   process.stdout.write(`${parts.join(', ')}\nHead: ${head.sequence} ${head.hash}\n`)

@@ -11,6 +11,7 @@ import type { Config } from '../core/config/read-config.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
 import { chainFacts } from '../core/money/chains.ts'
 import type { ChainKey, Keys } from '../providers/keys/port.ts'
+import { countStrays } from '../records/decisions/archive-store.ts'
 import { deploymentFaults } from '../records/decisions/deployment.ts'
 import { loadChainInspection, loadRedisRateLimiter, openDatabase, readChainOwner } from '../runtime.ts'
 import { findAbsentParts } from './absent-parts.ts'
@@ -73,6 +74,13 @@ export async function checkDatabase({ config, keys, note }: CheckContext): Promi
         }
         const [fault] = await deploymentFaults(database, deployment)
         if (fault !== undefined) return fail('database', name, fault)
+        const strays = await countStrays(database)
+        if (strays > 0n)
+          return warn(
+            'database',
+            `${name}, with ${strays} decisions of a month without a partition`,
+            'Nothing is lost: a gateway makes partitions every hour, and "bursar archive" moves these. See its log for why it could not.',
+          )
         return ok('database', `${name}, all migrations and functions are applied`)
       }
       const missing = `${name}, missing ${pending.length} migrations or functions`

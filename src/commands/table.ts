@@ -49,6 +49,9 @@ export const options = {
     value: 'FORMAT',
     about: 'pdf, csv, ofx, camt, hledger or json; json unless given',
   },
+  keep: { type: 'string', value: 'MONTHS', about: 'months that stay, with this one; 13 unless given' },
+  'dry-run': { type: 'boolean', about: 'only say what would be done' },
+  archives: { type: 'boolean', about: 'verify the archives in these directories too' },
   month: { type: 'string', value: 'MONTH', about: 'month in UTC, such as 2026-11' },
   with: {
     type: 'string',
@@ -228,8 +231,13 @@ export const commands: readonly Command[] = [
   {
     name: 'audit verify',
     about: 'verify decisions and journal',
-    optional: ['from-export', 'jwks', 'journal-head'],
-    examples: ['bursar audit verify --from-export decisions.jsonl --jwks jwks.json'],
+    optional: ['from-export', 'jwks', 'journal-head', 'archives'],
+    details:
+      'Where months were archived it begins at their end, and says so; with --archives and the directories of all of them it verifies those first.',
+    examples: [
+      'bursar audit verify --from-export decisions.jsonl --jwks jwks.json',
+      'bursar audit verify --archives archives/*',
+    ],
   },
   {
     name: 'audit verify-purchase',
@@ -250,6 +258,18 @@ export const commands: readonly Command[] = [
     details:
       'Reads DATABASE_URL or DATA_DIR and writes into an empty directory: decisions with receipts, what became of each spend, budgets, postings, balances, evidence on chain, and a signed manifest. Instead of a month, days: 2026-11-01..2026-11-15. docs/verify/ has the format and a verifier in Python.',
     examples: ['bursar export --month 2026-11 --out books-2026-11'],
+  },
+  {
+    name: 'archive',
+    about: 'write the books of an old month, then take its decisions out of the database',
+    required: ['month', 'out'],
+    optional: ['keep', 'dry-run'],
+    details:
+      'Writes the files of bursar export with gzip, reads them back and verifies them, and only then lets the month go: the oldest first, and none of the last 13 unless --keep says otherwise. The gateway goes on; with DATA_DIR, stop it first. Ended at any moment, the same command goes on where it was. Payments, balances and budgets stay.',
+    examples: [
+      'bursar archive --month 2025-10 --out archives/2025-10 --dry-run',
+      'bursar archive --month 2025-10 --out archives/2025-10',
+    ],
   },
   {
     name: 'chain check',

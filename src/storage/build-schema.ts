@@ -55,7 +55,8 @@ export async function schemaText(database: Connection): Promise<string> {
         where k.conrelid = c.oid and k.contype = 'c' and k.conkey = array[a.attnum] order by k.conname
       ) as checks
     from pg_class c join pg_attribute a on a.attrelid = c.oid
-    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname not like 'kysely\\_%'
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and c.relname not like 'kysely\\_%'
       and a.attnum > 0 and not a.attisdropped
     order by c.relname collate "C", a.attnum`.execute(database.kysely)
   refuseUnknown(rows)

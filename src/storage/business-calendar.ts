@@ -3,6 +3,7 @@
  * again when another gateway announces activity, or now and then.
  */
 import { type Connection, callForRow, type Statement } from './database.ts'
+import { keepPartitions } from './partitions.ts'
 
 export interface BusinessCalendar {
   /** Time of the calendar at a moment of the clock. */
@@ -39,7 +40,10 @@ export async function createBusinessCalendar(database: Pick<Connection, 'call'>)
   return {
     onCalendar: (at) => (aheadMs === 0 ? at : new Date(at.getTime() + aheadMs)),
     set,
-    advance: async (byMs, at) =>
-      keep(await callForRow<{ ahead_ms: bigint; told: string }>(database, advancing, [byMs, at])),
+    advance: async (byMs, at) => {
+      // Before the step, so that its first decision finds its partition.
+      await keepPartitions(database, new Date(at.getTime() + aheadMs + byMs))
+      keep(await callForRow<{ ahead_ms: bigint; told: string }>(database, advancing, [byMs, at]))
+    },
   }
 }

@@ -5,13 +5,18 @@ import type { Database, Doorbell } from './database.ts'
 
 type DatabaseConfig = Pick<Config, 'databaseUrl' | 'databasePoolerUrl' | 'dataDirectory'>
 
-/** Opens the database of a configuration; each engine is loaded only when it is used. @throws Error that says what to do. */
+/** Opens the database of a configuration; each engine is loaded only when it is used. @param isPatient without time limits. @throws Error that says what to do. */
 export async function openDatabase(
   { databaseUrl, databasePoolerUrl, dataDirectory }: DatabaseConfig,
   log: Log,
+  { isPatient = false }: { readonly isPatient?: boolean } = {},
 ): Promise<Database> {
   if (databaseUrl !== null)
-    return (await import('./postgres.ts')).openPostgres({ url: databaseUrl, poolerUrl: databasePoolerUrl })
+    return (await import('./postgres.ts')).openPostgres({
+      url: databaseUrl,
+      poolerUrl: databasePoolerUrl,
+      isPatient,
+    })
   return (await import('./pglite.ts')).openPglite({ directory: dataDirectory, now: systemClock, log })
 }
 

@@ -39,11 +39,18 @@ export async function migrateToLatest(kysely: Kysely<Schema>): Promise<readonly 
         : await migratorOn(connection).migrateToLatest()
       if (error !== undefined) throw error
       const applied = await applyFunctions(connection, program)
+      // Partitions that a migration has just made lack the triggers of their tables.
+      if (applied.length > 0) await guardPartitions(connection)
       return [...results.map(({ migrationName }) => migrationName), ...applied.map(functionLabel)]
     } finally {
       await adapter.releaseMigrationLock(connection, lock)
     }
   })
+}
+
+async function guardPartitions(connection: Kysely<Schema>): Promise<void> {
+  await sql`select partition_guard(relname) from pg_class
+    where relkind = 'p' and relnamespace = current_schema()::regnamespace`.execute(connection)
 }
 
 /** Lists missing migrations, and functions that differ from this program's. */

@@ -41,17 +41,21 @@ const parsers = new Map<number, (text: string) => unknown>([
 /**
  * Connects on the first call. @param url `postgres://…`, with several hosts separated by commas where the database may
  * fail over. @param poolerUrl a pooler in transaction mode before it, used for all but migrations. @param poolSize maximum
- * connections, 10 by default.
+ * connections, 10 by default. @param isPatient no time limits, for a command that reads months.
  */
 export async function openPostgres({
   url,
   poolerUrl = null,
   poolSize = 10,
+  isPatient = false,
 }: {
   url: string
   poolerUrl?: string | null
   poolSize?: number
+  isPatient?: boolean
 }): Promise<Database> {
+  const unlimited = () => failoverPool(splitHosts(url), { max: isPatient ? 2 : 1 })
+  if (isPatient) return databaseOnPool('postgres', unlimited(), unlimited)
   const bounds = { max: poolSize, min: Math.min(WARM_SESSIONS, poolSize), query_timeout: SILENCE_TIMEOUT_MS }
   const bounded =
     poolerUrl === null
@@ -63,7 +67,7 @@ export async function openPostgres({
           idle_in_transaction_session_timeout: SILENCE_TIMEOUT_MS,
         })
       : poolOn(poolerUrl, bounds, throughPooler)
-  return databaseOnPool('postgres', bounded, () => failoverPool(splitHosts(url), { max: 1 }))
+  return databaseOnPool('postgres', bounded, unlimited)
 }
 
 /** A pool on the writable one of several hosts; it moves when that host is lost or became a standby. */

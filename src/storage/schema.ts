@@ -17,6 +17,8 @@ export interface Schema {
   aml_review: AmlReviewTable
   approval: ApprovalTable
   approval_vote: ApprovalVoteTable
+  archive: ArchiveTable
+  archived_decision: ArchivedDecisionTable
   balance: BalanceTable
   bank_customer: BankCustomerTable
   blocked_address: BlockedAddressTable
@@ -45,6 +47,7 @@ export interface Schema {
   debt: DebtTable
   decision: DecisionTable
   decision_anchor: DecisionAnchorTable
+  decision_head: DecisionHeadTable
   decision_seal: DecisionSealTable
   deployment: DeploymentTable
   deposit: DepositTable
@@ -255,6 +258,29 @@ export interface ApprovalVoteTable {
   approval_id: string
   person_id: string
   at: Date
+}
+
+export interface ArchiveTable {
+  month: string
+  first_sequence: bigint
+  last_sequence: bigint
+  previous: string
+  hash: string
+  manifest_hash: string
+  at: Date
+  mac: string
+}
+
+export interface ArchivedDecisionTable {
+  id: string
+  at: Date
+  account_id: string
+  key_id: string | null
+  policy_version: number | null
+  policy_hash: string | null
+  operation: string
+  facts: JsonColumn
+  verdict: string
 }
 
 export interface BalanceTable {
@@ -597,6 +623,12 @@ export interface DecisionAnchorTable {
   prepared_at: Date
   sent_at: Date | null
   confirmed_at: Date | null
+}
+
+export interface DecisionHeadTable {
+  is_only: Generated<boolean>
+  sequence: bigint
+  hash: string
 }
 
 export interface DecisionSealTable {

@@ -41,6 +41,11 @@ export function isConflict(error: unknown): boolean {
   return error instanceof Failure && CONFLICT_STATES.includes(findCode(error.cause) ?? '')
 }
 
+/** True if a statement gave up waiting for a lock. */
+export function isLockTimeout(error: unknown): boolean {
+  return findCode(error instanceof Failure ? error.cause : error) === '55P03'
+}
+
 /** Converts retriable errors to Failure `provider_unavailable` with the cause; returns others unchanged. */
 export function asUnavailable(error: unknown): unknown {
   const retriable = isConnectionLost(error) || RETRIABLE_STATES.has(findCode(error) ?? '')

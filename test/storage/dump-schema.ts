@@ -11,11 +11,12 @@ const BOOKKEEPING = ['kysely_migration', 'kysely_migration_lock']
 const relations = {
   name: 'dump-relations',
   text: `
-    select c.oid::text as oid, c.relname as name, c.relkind::text as kind,
-      concat_ws(' ', case c.relpersistence when 'u' then 'unlogged' end, array_to_string(c.reloptions, ', ')) as options
+    select c.oid::text as oid, c.relname as name, case c.relkind when 'p' then 'r' else c.relkind end::text as kind,
+      concat_ws(' ', case c.relpersistence when 'u' then 'unlogged' end, array_to_string(c.reloptions, ', '),
+        'partitioned by ' || pg_get_partkeydef(c.oid)) as options
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = current_schema() and c.relkind not in ('i', 't', 'c') and c.relname <> all ($1)
-    order by c.relkind, c.relname collate "C"`,
+    where n.nspname = current_schema() and c.relkind not in ('i', 'I', 't', 'c') and c.relname <> all ($1) and not c.relispartition
+    order by 3, c.relname collate "C"`,
 }
 
 const columns = {

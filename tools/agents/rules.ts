@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { explainDecision, explainedRule } from '../../src/books/spending/explain-decision.ts'
 import { requirePerson } from '../../src/kernel/context.ts'
 import { defineTool } from '../../src/kernel/tool.ts'
+import { refuseArchived } from '../../src/records/decisions/show-decisions.ts'
 
 export default defineTool({
   name: 'agents.rules',
@@ -22,6 +23,7 @@ export default defineTool({
   example: { id: 'dec_01h455vb4pex5vsknk084sn02q' },
   run: async (context, { id }) => {
     const accountId = requirePerson(context).account.id
+    await refuseArchived(context.database, { accountId, keyId: null, id, object: null })
     const { policyVersion, isComplete, rules } = await explainDecision(context.database, { id, accountId })
     return { decisionId: id, policyVersion, complete: isComplete, rules: [...rules] }
   },

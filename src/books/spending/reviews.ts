@@ -2,6 +2,7 @@
  * Reviews: spends that AML requires a person to check. Each is decided once; a released spend passes exactly once
  * within a day.
  */
+import { type Selectable, sql } from 'kysely'
 import type { Screening } from '../../../policies/aml/screening.ts'
 import type { SpendCategory } from '../../../policies/policy.ts'
 import type { Log } from '../../core/base/log.ts'
@@ -9,6 +10,7 @@ import { cutPage, type Page } from '../../core/base/page.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type { Money } from '../../core/money/money.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
+import type { ArchivedDecisionTable } from '../../storage/schema.ts'
 
 /** How long a released spend may be retried. */
 export const REVIEW_RELEASE_MS = 24 * 60 * 60 * 1000
@@ -106,7 +108,10 @@ export async function listReviews(
 ): Promise<{ rows: readonly Review[]; nextCursor: string | null }> {
   const query = database.kysely
     .selectFrom('aml_review')
-    .innerJoin('decision', 'decision.id', 'aml_review.decision_id')
+    .innerJoinLateral(
+      sql<Selectable<ArchivedDecisionTable>>`decision_known(aml_review.decision_id)`.as('decision'),
+      (join) => join.onTrue(),
+    )
     .select([
       'aml_review.id',
       'aml_review.account_id as accountId',

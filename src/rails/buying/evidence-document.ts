@@ -1,10 +1,12 @@
 /** The evidence of a purchase: the intent, the decision, what was signed, paid and delivered. A third party can verify it. */
+import { type Selectable, sql } from 'kysely'
 import { z } from 'zod'
 import { toJson } from '../../core/base/json.ts'
 import { toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import { escrowCollectorAddress } from '../../providers/payment-escrow.ts'
 import type { Connection } from '../../storage/database.ts'
+import type { ArchivedDecisionTable } from '../../storage/schema.ts'
 import { type Purchase, parseKind, toHex } from './store.ts'
 import { payableAssets, protocols, schemes } from './terms.ts'
 import { toStatus } from './view.ts'
@@ -95,9 +97,10 @@ export async function buildEvidence(
   purchase: Purchase,
 ): Promise<EvidenceDocument> {
   const decision = await database.kysely
-    .selectFrom('decision')
+    .selectFrom(
+      sql<Selectable<ArchivedDecisionTable>>`decision_known(${purchase.decision_id})`.as('decision'),
+    )
     .select(['at', 'policy_version', 'policy_hash', 'facts'])
-    .where('id', '=', purchase.decision_id)
     .executeTakeFirstOrThrow()
   const { asset, protocol } = parseKind(purchase)
   const { delivered_at: deliveredAt, delivered_hash: hash, transaction_hash: transaction } = purchase

@@ -116,7 +116,7 @@ const statement: Statement = {
   text: `
     select id, kind, direction, status, asset, units, asked_units, facts ->> 'amount' as asked,
       (facts ->> 'usdMicros')::bigint as micros, counterparty, transaction_hash, key_id, decision_id, object_kind, object_id,
-      coalesce(memo, note) as memo, at, (select d.facts ->> 'task' from decision d where d.id = entry.decision_id) as task,
+      coalesce(memo, note) as memo, at, (decision_known(entry.decision_id)).facts ->> 'task' as task,
       (select f.object_kind from refund f where f.entry_id = entry.id) as refund_kind,
       (select f.object_id from refund f where f.entry_id = entry.id) as refund_id
     from (
@@ -124,14 +124,14 @@ const statement: Statement = {
         case t.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end as status,
         t.token as asset, t.units, null::bigint as asked_units, d.facts, t.destination as counterparty, t.transaction_hash, d.key_id,
         t.decision_id, 'transfer' as object_kind, t.id as object_id, null as memo, t.created_at as at, 'wallet' as room
-      from transfer t join decision d on d.id = t.decision_id
+      from transfer t cross join lateral decision_known(t.decision_id) d
       where t.account_id = $1 and d.operation <> all($14::text[]) and t.route is null
       union all
       select s.id, 'swap', 'out',
         case s.state when 'confirmed' then 'completed' when 'failed' then 'failed' when 'bridging' then 'on_its_way' else 'pending' end,
         s.sell, s.units - s.unsold, null, d.facts, s.buy, s.transaction_hash, s.key_id, s.decision_id, 'swap', s.id, null,
         s.created_at, 'wallet'
-      from swap_order s join decision d on d.id = s.decision_id
+      from swap_order s cross join lateral decision_known(s.decision_id) d
       where s.account_id = $1 and s.funding_id is null
       union all
       select s.id || '.in', 'swap', 'in', 'completed', s.buy, s.received, null, null, s.sell, coalesce(s.mint_hash, s.transaction_hash), s.key_id,
@@ -143,7 +143,7 @@ const statement: Statement = {
         case p.status when 'paid' then 'completed' when 'returned' then 'reversed' when 'failed' then 'failed' else 'on_its_way' end,
         p.asset, p.units, null, d.facts, p.recipient_id, t.transaction_hash, p.key_id, p.decision_id, 'payout', p.id, null,
         p.created_at, 'bank'
-      from payout p join decision d on d.id = p.decision_id 
+      from payout p cross join lateral decision_known(p.decision_id) d
         left join transfer t on t.decision_id = p.decision_id and t.funding_id is null
       where p.account_id = $1
       union all
@@ -154,7 +154,7 @@ const statement: Statement = {
         p.asset, coalesce(p.charged, p.units), case when p.scheme in ('upto', 'auth-capture') then p.units end, d.facts, p.origin, p.transaction_hash,
         p.key_id, p.decision_id, 'purchase', p.id, p.purpose,
         p.created_at, 'wallet'
-      from purchase p join decision d on d.id = p.decision_id
+      from purchase p cross join lateral decision_known(p.decision_id) d
       where p.account_id = $1
       union all
       select t.id, 'transfer', 'in', 'completed', t.token, t.units, null, null, sender.address, t.transaction_hash, null, null,
@@ -167,7 +167,7 @@ const statement: Statement = {
         case r.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end,
         r.token, r.units, null, d.facts, case when r.destination = own.address then r.payer else r.destination end,
         r.transaction_hash, d.key_id, r.decision_id, 'relay', r.id, null, r.created_at, 'wallet'
-      from relay r join decision d on d.id = r.decision_id left join wallet own on own.account_id = r.account_id
+      from relay r cross join lateral decision_known(r.decision_id) d left join wallet own on own.account_id = r.account_id
       where r.account_id = $1
       union all
       select r.id, 'relay', 'in', 'completed', r.token, r.units, null, null, r.payer, r.transaction_hash, null, null, 'relay',
@@ -250,7 +250,7 @@ const statement: Statement = {
       and ($12::text is null or strpos(lower(counterparty), $12) > 0 or strpos(lower(coalesce(memo, note)), $12) > 0
         or counterparty = any($13::text[]) or object_id = any($13::text[]))
       and status = any($15::text[])
-      and ($16::text is null or exists (select from decision d where d.id = entry.decision_id and d.facts ->> 'task' = $16))
+      and ($16::text is null or (decision_known(entry.decision_id)).facts ->> 'task' = $16)
     order by at desc, id collate "C" desc
     limit $9`,
 }

@@ -35,7 +35,7 @@ const prepare: Statement = {
   text: `insert into decision_anchor (day, sequence, hash, chain, state, prepared_at)
     select $1::date, head.sequence, head.hash, $2, 'prepared', $4 from (
       select s.sequence, s.hash from decision_seal s
-      cross join lateral (select at from decision where id = s.decision_id limit 1) d
+      cross join lateral decision_read(s.decision_id) d
       where d.at < $3 order by s.sequence desc limit 1
     ) head
     on conflict (day) do nothing`,

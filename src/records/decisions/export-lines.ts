@@ -9,11 +9,12 @@ import type { SealedDecision } from './store.ts'
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 
-/** @property head last exported decision. @property journal last exported journal entry. */
+/** @property start end of what was archived before. @property head last exported decision. @property journal last exported journal entry. */
 export const exportHeader = z.strictObject({
   format: z.literal('bursar-decisions/1'),
   iss: z.string(),
   jwks: keySet,
+  start: z.strictObject({ sequence: z.int().nonnegative(), hash }).optional(),
   head: z.strictObject({ sequence: z.int().nonnegative(), hash }),
   journal: z
     .strictObject({

@@ -127,11 +127,13 @@ export function createSealRound({
       for (let from = 0; from < contents.length; from += BATCH) {
         if (signal.aborted) return false
         const batch = await signAll(contents.slice(from, from + BATCH))
-        const count = await database.transaction((transaction) =>
+        const added = await database.transaction((transaction) =>
           sealBatch(transaction, batch, { issuer: settings.origin, at: clock() }),
         )
-        if (count === null) return false
-        sealed += count
+        if (added === null) return false
+        sealed += added.count
+        // What this process has written on a head that it trusts needs no verification.
+        if (added.previous === trusted) trusted = added.hash
       }
       return true
     }
@@ -165,12 +167,12 @@ function listIds(page: readonly Position[]): string[] {
   return page.map(({ id }) => id)
 }
 
-/** Appends decisions to the chain. @returns their number; null if another process is sealing. */
+/** Appends decisions to the chain. @returns their number, and the heads before and after; null if another process is sealing. */
 async function sealBatch(
   transaction: Connection,
   batch: readonly Signed[],
   by: { issuer: string; at: Date },
-): Promise<number | null> {
+): Promise<{ count: number; previous: string; hash: string } | null> {
   if (!(await lockChain(transaction))) return null
   // The previous lock holder may have sealed some of them; under the lock this check is final.
   const open = await readUnsealedIds(
@@ -192,5 +194,5 @@ async function sealBatch(
     previous = next
   }
   if (seals.length > 0) await appendSeals(transaction, seals, by)
-  return seals.length
+  return { count: seals.length, previous: hash, hash: previous }
 }

@@ -6,6 +6,7 @@ import { isAuthentic } from '../../books/spending/authenticate.ts'
 import { type ContentRow, contentColumns, toContent } from '../../books/spending/decision-content.ts'
 import { cutPage, type Page } from '../../core/base/page.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import type { Connection, Statement } from '../../storage/database.ts'
 import { isReceiptValid, signReceipt } from './receipt.ts'
 import { readKeySet } from './receipt-keys.ts'
@@ -91,7 +92,35 @@ interface Showing {
   }
 }
 
-/** Newest first. */
+const archived: Statement = {
+  name: 'audit_archived',
+  text: `select to_char(d.at at time zone 'UTC', 'YYYY-MM') as month from archived_decision d
+    where d.account_id = $1 and ($2::text is null or d.key_id = $2) and d.id in (
+      select $3::text
+      union all select decision_id from transfer where id = $4 union all select decision_id from relay where id = $4
+      union all select decision_id from purchase where id = $4 union all select decision_id from payout where id = $4
+      union all select decision_id from investing_order where id = $4
+      union all select decision_id from card_authorization where id = $4 and decision_id is not null)`,
+}
+
+/** @throws Failure `not_found` when a decision is archived: what is kept of it has no receipt and no rules. */
+export async function refuseArchived(
+  database: Connection,
+  {
+    accountId,
+    keyId,
+    id,
+    object,
+  }: { accountId: string; keyId: string | null; id: string | null; object: string | null },
+): Promise<void> {
+  const [row] = await database.call<{ month: string }>(archived, [accountId, keyId, id, object])
+  if (row !== undefined)
+    throw new Failure('not_found', `This decision was archived with ${row.month}.`, {
+      hint: 'The operator of the gateway has its receipt, in the archive of that month.',
+    })
+}
+
+/** Newest first. @throws Failure `not_found` when the one that was asked for is archived. */
 export async function showDecisions(
   showing: Showing,
   { accountId, keyId, verdict, id, object, page }: DecisionQuery,
@@ -105,6 +134,8 @@ export async function showDecisions(
     id,
     object,
   ])
+  if (found.length === 0 && (id ?? object) !== null)
+    await refuseArchived(showing.database, { accountId, keyId, id, object })
   const { rows, nextCursor } = cutPage(found, page)
   return { decisions: await viewRows(showing, rows), nextCursor }
 }

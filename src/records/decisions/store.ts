@@ -6,8 +6,7 @@ import {
   type DecisionContent,
   toContent,
 } from '../../books/spending/decision-content.ts'
-import type { Connection, Statement } from '../../storage/database.ts'
-import { FIRST_PREVIOUS } from './chain.ts'
+import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
 import { attachPayload, detachPayload } from './receipt.ts'
 
 /** Rows per query. */
@@ -59,18 +58,16 @@ export function readPositions(
   return database.call(positionsAfter, [after.writer, after.id, limit, isWhole])
 }
 
-// Each limit forces one index look-up per decision; without statistics the planner would read the whole chain.
+// One look-up for each decision; without statistics the planner would read the whole chain.
 const withoutSeal = `(
-      select wanted.id from unnest($1::text[]) as wanted (id)
-      left join lateral (select true as found from decision_seal where decision_id = wanted.id limit 1) s on true
-      where s.found is null
+      select wanted.id from unnest($1::text[]) as wanted (id) where not decision_is_sealed(wanted.id)
     )`
 
 const unsealedByIds: Statement = {
   name: 'audit_unsealed',
   text: `select ${contentColumns}, d.mac
     from ${withoutSeal} unsealed
-    cross join lateral (select * from decision where id = unsealed.id limit 1) d
+    cross join lateral decision_read(unsealed.id) d
     order by d.id`,
 }
 
@@ -103,14 +100,10 @@ export async function readUnsealed(
   return rows.map((row) => ({ content: toContent(row), mac: row.mac }))
 }
 
-const newestSeal: Statement = {
-  name: 'audit_newest_seal',
-  text: 'select sequence, hash from decision_seal order by sequence desc limit 1',
-}
+const chainHead: Statement = { name: 'audit_head', text: 'select sequence, hash from decision_head' }
 
 export async function readHead(database: Connection): Promise<{ sequence: bigint; hash: string }> {
-  const [row] = await database.call<{ sequence: bigint; hash: string }>(newestSeal, [])
-  return row ?? { sequence: 0n, hash: FIRST_PREVIOUS }
+  return callForRow(database, chainHead, [])
 }
 
 const sealer: Statement = {
@@ -189,9 +182,14 @@ export function wholeReceipt(
   return issuer === null ? receipt : attachPayload(receipt, { issuer, content })
 }
 
-/** Reads all sealed decisions in pages, in chain order. @param until last sequence; all by default. */
-export async function* sealedPages(database: Connection, until?: bigint): AsyncGenerator<SealedDecision[]> {
-  let after = 0n
+/**
+ * Reads sealed decisions in pages, in chain order. @param start sequence before the first, by default 0. @param until last sequence; all by default.
+ */
+export async function* sealedPages(
+  database: Connection,
+  { start = 0n, until }: { start?: bigint; until?: bigint } = {},
+): AsyncGenerator<SealedDecision[]> {
+  let after = start
   for (;;) {
     const page = await readSealed(database, { after, limit: PAGE })
     const last = page.at(-1)

@@ -3,6 +3,7 @@ import { compactVerify, createLocalJWKSet } from 'jose'
 import { canonicalJson } from '../../core/base/json.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { Anchor } from './anchor-store.ts'
+import { readArchiveEnd } from './archive-store.ts'
 import { chainHash, FIRST_PREVIOUS } from './chain.ts'
 import { RECEIPT_TYPE, receiptClaims } from './receipt.ts'
 import type { KeySet } from './signing-key.ts'
@@ -40,18 +41,20 @@ type ReceiptFault = Pick<ChainFault, 'kind' | 'detail'> | null
 
 /**
  * Verifies a chain from its first row, and stops at the first fault. @param pages rows in order; null stands for an
- * unreadable row. @param expected where the rows must end, if known. @param anchors heads that were written on a blockchain. @param progress
+ * unreadable row. @param start the end of what was archived; by default nothing. @param expected where the rows must end, if known. @param anchors heads that were written on a blockchain. @param progress
  * called after each page.
  */
 export async function verifyChain(
   pages: AsyncIterable<readonly (SealedDecision | null)[]>,
   {
     keySet,
+    start = { sequence: 0n, hash: FIRST_PREVIOUS },
     expected = null,
     anchors = [],
     progress = () => {},
   }: {
     keySet: KeySet
+    start?: ChainHead
     expected?: ChainHead | null
     anchors?: readonly AnchoredHead[]
     progress?: (verified: bigint) => void
@@ -59,7 +62,9 @@ export async function verifyChain(
 ): Promise<ChainReport> {
   const keys = createLocalJWKSet({ keys: [...keySet.keys] })
   const anchored = groupBySequence(anchors)
-  let head: ChainHead = { sequence: 0n, hash: FIRST_PREVIOUS }
+  let head = start
+  const atStart = (anchored.get(start.sequence) ?? []).find(({ hash }) => hash !== start.hash)
+  if (atStart !== undefined) return { head, fault: checkEnd(head, atStart) }
   for await (const page of pages) {
     const receiptFaults = await Promise.all(
       page.map((row) => (row === null ? null : checkReceipt(row, keys))),
@@ -84,7 +89,7 @@ export async function verifyNewest(database: Connection, keySet: KeySet): Promis
   const rows = await readSealed(database, { after: sequence - 2n, limit: 2 })
   const row = rows.at(-1)
   if (row === undefined) return null
-  const before = rows.at(-2) ?? { sequence: 0n, hash: FIRST_PREVIOUS }
+  const before = rows.at(-2) ?? (await readArchiveEnd(database))
   const receiptFault = await checkReceipt(row, createLocalJWKSet({ keys: [...keySet.keys] }))
   return checkRow(row, before, receiptFault)
 }

@@ -5,6 +5,8 @@
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
 import { sql } from 'kysely'
 import { canonicalContent } from '../../books/spending/decision-content.ts'
 import { utcDay } from '../../core/base/clock.ts'
@@ -12,6 +14,7 @@ import { canonicalJson, toJson } from '../../core/base/json.ts'
 import { signJws } from '../../core/base/jws.ts'
 import type { Connection, Database } from '../../storage/database.ts'
 import { readConfirmedAnchors } from './anchor-store.ts'
+import { readArchiveEnd, startOfNext } from './archive-store.ts'
 import {
   hasLater,
   type IdSpan,
@@ -29,13 +32,34 @@ import { readKeySet } from './receipt-keys.ts'
 import type { SigningKey } from './signing-key.ts'
 import { readSealed, type SealedDecision } from './store.ts'
 
-const BUNDLE_FORMAT = 'bursar-books/1'
-const MANIFEST_TYPE = 'bursar-books+jws'
+export const BUNDLE_FORMAT = 'bursar-books/1'
+export const MANIFEST_TYPE = 'bursar-books+jws'
 
 export interface BundleReport {
   readonly to: Date
   readonly decisions: number
   readonly postings: number
+}
+
+/** Where decisions lie in the chain, inclusive. */
+interface Ends {
+  readonly first: bigint
+  readonly last: bigint
+}
+
+/**
+ * @property issuer the gateway's origin. @property isCompressed each file but the manifest with gzip, named `….gz`. @property chain must be
+ * in it, besides the decisions of the period.
+ */
+export interface BundleOptions {
+  readonly issuer: string
+  readonly key: SigningKey
+  readonly dataKey: Uint8Array
+  readonly period: Span
+  readonly now: Date
+  readonly progress: (file: string, lines: number) => void
+  readonly isCompressed?: boolean
+  readonly chain?: Ends
 }
 
 interface Part {
@@ -45,56 +69,67 @@ interface Part {
 
 /**
  * Writes the bundle of a period into an empty directory, from one snapshot of the database. A period that is not over ends where the
- * first decision waits for its seal, or now. @param issuer the gateway's origin. @throws Error when nothing of it has passed yet.
+ * first decision waits for its seal, or now. @throws Error when nothing of it has passed yet, or some of it was archived.
  */
 export function writeBundle(
   database: Database,
   directory: string,
-  {
-    issuer,
-    key,
-    dataKey,
-    period,
-    now,
-    progress,
-  }: {
-    issuer: string
-    key: SigningKey
-    dataKey: Uint8Array
-    period: Span
-    now: Date
-    progress: (file: string, lines: number) => void
-  },
+  options: BundleOptions,
 ): Promise<BundleReport> {
   return database.transaction(async (snapshot) => {
     await sql`set transaction isolation level repeatable read`.execute(snapshot.kysely)
-    // Decisions have the calendar's time.
-    const span = await cutSpan(snapshot, period, new Date(now.getTime() + (await readAheadMs(snapshot))))
-    const ends = await readSequences(snapshot, span)
-    const files: Record<string, { lines: number; sha256: string }> = {}
-    for (const { name, lines } of listParts(snapshot, span, ends))
-      files[name] = await writeLines(join(directory, name), lines, (count) => progress(name, count))
-    const manifest = canonicalJson(
-      toJson({
-        format: BUNDLE_FORMAT,
-        iss: issuer,
-        from: span.from.toISOString(),
-        to: span.to.toISOString(),
-        madeAt: now.toISOString(),
-        isCut: await hasLater(snapshot, span),
-        chain: ends === null ? null : await readEnds(snapshot, ends),
-        files,
-        jwks: await readKeySet(snapshot, dataKey),
-      }),
-    )
-    const signed = await signJws(key, { type: MANIFEST_TYPE, payload: manifest })
-    await writeLines(join(directory, 'manifest.jws'), [[signed]], () => {})
-    return {
-      to: span.to,
-      decisions: files['decisions.jsonl']?.lines ?? 0,
-      postings: files['postings.jsonl']?.lines ?? 0,
-    }
+    const { month } = await readArchiveEnd(snapshot)
+    if (month !== null && options.period.from < startOfNext(month))
+      throw new Error(
+        `Decisions until the end of ${month} have been archived: that month's archive has its books, and those before theirs.`,
+      )
+    return writeSnapshot(snapshot, directory, options)
   })
+}
+
+/** Writes it from a transaction that sees one moment. */
+export async function writeSnapshot(
+  snapshot: Connection,
+  directory: string,
+  { issuer, key, dataKey, period, now, progress, isCompressed = false, chain }: BundleOptions,
+): Promise<BundleReport> {
+  // Decisions have the calendar's time.
+  const span = await cutSpan(snapshot, period, new Date(now.getTime() + (await readAheadMs(snapshot))))
+  const found = await readSequences(snapshot, span)
+  const ends = chain === undefined ? found : widen(found ?? chain, chain)
+  const files: Record<string, { lines: number; sha256: string }> = {}
+  for (const { name, lines } of listParts(snapshot, span, ends))
+    files[name] = await writeLines(join(directory, isCompressed ? `${name}.gz` : name), lines, {
+      progress: (count) => progress(name, count),
+      isCompressed,
+    })
+  const manifest = canonicalJson(
+    toJson({
+      format: BUNDLE_FORMAT,
+      iss: issuer,
+      from: span.from.toISOString(),
+      to: span.to.toISOString(),
+      madeAt: now.toISOString(),
+      isCut: await hasLater(snapshot, span),
+      chain: ends === null ? null : await readEnds(snapshot, ends),
+      files,
+      jwks: await readKeySet(snapshot, dataKey),
+    }),
+  )
+  const signed = await signJws(key, { type: MANIFEST_TYPE, payload: manifest })
+  await writeLines(join(directory, 'manifest.jws'), [[signed]], { progress: () => {}, isCompressed: false })
+  return {
+    to: span.to,
+    decisions: files['decisions.jsonl']?.lines ?? 0,
+    postings: files['postings.jsonl']?.lines ?? 0,
+  }
+}
+
+function widen(one: Ends, other: Ends): Ends {
+  return {
+    first: one.first - other.first < 0n ? one.first : other.first,
+    last: one.last - other.last > 0n ? one.last : other.last,
+  }
 }
 
 function listParts(
@@ -232,23 +267,30 @@ async function* map<Row>(
   for await (const page of pages) yield page.map(write)
 }
 
-/** @throws Error when the file exists. */
+/** Writes a file through to the disk. The hash is of its text, compressed or not. @throws Error when the file exists. */
 async function writeLines(
   path: string,
   pages: Part['lines'],
-  progress: (lines: number) => void,
+  { progress, isCompressed }: { progress: (lines: number) => void; isCompressed: boolean },
 ): Promise<{ lines: number; sha256: string }> {
   const hash = createHash('sha256')
   const file = await open(path, 'wx', 0o600)
   let count = 0
   try {
-    for await (const page of pages) {
-      const text = page.map((line) => `${line}\n`).join('')
-      hash.update(text)
-      await file.write(text)
-      count += page.length
-      progress(count)
+    const texts = async function* () {
+      for await (const page of pages) {
+        const text = page.map((line) => `${line}\n`).join('')
+        hash.update(text)
+        yield text
+        count += page.length
+        progress(count)
+      }
     }
+    const write = async (parts: AsyncIterable<string | Uint8Array>) => {
+      for await (const part of parts) await file.writeFile(part)
+    }
+    await (isCompressed ? pipeline(texts, createGzip(), write) : write(texts()))
+    await file.sync()
   } finally {
     await file.close()
   }

@@ -1,5 +1,6 @@
 /** Payments whose money is asked back: who made them, what was paid, and whether the goods came. */
 
+import { sql } from 'kysely'
 import type { Scope } from '../../../policies/scopes.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import { chargedUnits } from '../../rails/buying/store.ts'
@@ -31,6 +32,8 @@ const ESCROW_DAYS = 37
 /** Networks decide disputes within months. */
 const CARD_DAYS = 180
 const BANK_DAYS = 30
+
+const keyOfDecision = sql<string | null>`(decision_known(transfer.decision_id)).key_id`
 
 const finders: Readonly<Record<RecourseKind, FindPayment>> = {
   purchase: async ({ kysely }, { accountId, keyId }, id) => {
@@ -113,19 +116,13 @@ const finders: Readonly<Record<RecourseKind, FindPayment>> = {
   transfer: async ({ kysely }, { accountId, keyId }, id) => {
     const query = kysely
       .selectFrom('transfer')
-      .innerJoin('decision', 'decision.id', 'transfer.decision_id')
-      .select([
-        'transfer.state',
-        'transfer.token',
-        'transfer.units',
-        'transfer.decision_id',
-        'decision.key_id',
-      ])
+      .select(['transfer.state', 'transfer.token', 'transfer.units', 'transfer.decision_id'])
+      .select(keyOfDecision.as('key_id'))
       .where('transfer.id', '=', id)
       .where('transfer.account_id', '=', accountId)
     const transfer = await (keyId === null
       ? query
-      : query.where('decision.key_id', '=', keyId)
+      : query.where(keyOfDecision, '=', keyId)
     ).executeTakeFirst()
     if (transfer === undefined) return undefined
     if (transfer.state === 'failed') throw nothingPaid()

@@ -11,13 +11,13 @@ const makers: Statement = {
   text: `
     select d.id, k.name as agent, a.id as approval_id,
       array(select v.person_id from approval_vote v where v.approval_id = a.id order by v.at, v.person_id) as agreed
-    from decision d
+    from unnest($2::text[]) known (id) cross join lateral decision_known(known.id) d
       left join access_key k on k.id = d.key_id
       left join lateral (
         select a.id from approval a where a.account_id = $1 and a.status = 'approved' and (a.used_by = d.id or a.decision_id = d.id)
         order by a.id limit 1
       ) a on true
-    where d.account_id = $1 and d.id = any($2::text[])`,
+    where d.account_id = $1`,
 }
 
 interface Maker {

@@ -217,7 +217,7 @@ const query: Query = {
       where t.account_id <> $1 and net.units > 0 and (t.funding_id is null and t.decision_id = net.reference or t.id = net.reference)
       limit 1
     ) o on true
-    left join decision d on d.account_id = $1 and d.id = coalesce(o.decision_id, net.reference)
+    left join lateral decision_known(coalesce(o.decision_id, net.reference)) d on d.account_id = $1
     left join lateral (
       select f.object_kind, f.object_id from refund f where f.account_id = $1 and f.entry_id = any (net.entries) limit 1
     ) r on true

@@ -17,6 +17,7 @@ import { collectChannels } from '../../rails/selling/payments/collect-channels.t
 import { screenKeptDeposits } from '../../rails/wallets/reconcile/release-deposits.ts'
 import { anchorHead } from '../../records/decisions/anchor-head.ts'
 import { createSealRound } from '../../records/decisions/seal-decisions.ts'
+import { keepPartitions } from '../../storage/partitions.ts'
 import { collectDebts } from './collect-debts.ts'
 import { createDeliverWebhooks } from './deliver-webhooks.ts'
 import { every, type Job } from './every.ts'
@@ -144,6 +145,11 @@ const table = (mode: Services['settings']['mode'], pace: Pace): readonly JobRow[
   { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile), isOnEachChain: true },
   { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },
   { name: 'follow-brokerage', everyMs: 30_000, round: followBrokerageAccounts },
+  {
+    name: 'keep-partitions',
+    everyMs: 3_600_000,
+    round: ({ database, onCalendar, clock }) => keepPartitions(database, onCalendar(clock())),
+  },
   { name: 'sweep', everyMs: 300_000, round: sweep },
   ...(mode === 'sandbox'
     ? [{ name: 'repay-mints', everyMs: 2_000, round: repayMints, isOnEachChain: true as const }]

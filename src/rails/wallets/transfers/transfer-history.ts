@@ -93,16 +93,7 @@ export async function listTransfers(
         .selectFrom('transfer')
         .select([...relayColumns, sql<TransferView['authorization']>`signer`.as('signer'), 'account_id'])
         .where('funding_id', 'is', null)
-        .where(({ not, exists, selectFrom }) =>
-          not(
-            exists(
-              selectFrom('decision')
-                .select('decision.id')
-                .whereRef('decision.id', '=', 'transfer.decision_id')
-                .where('decision.operation', 'in', partOperations),
-            ),
-          ),
-        )
+        .where(sql`(decision_known(transfer.decision_id)).operation`, 'not in', partOperations)
         .unionAll(({ selectFrom }) =>
           selectFrom('relay').select([
             ...relayColumns,

@@ -6,7 +6,7 @@ create or replace function approval_quorum() returns trigger language plpgsql as
 begin
   if new.decision_id is not null then
     new.needed := quorum_needed(new.account_id,
-      (select (d.facts ->> 'usdMicros')::bigint from decision d where d.id = new.decision_id));
+      ((decision_read(new.decision_id)).facts ->> 'usdMicros')::bigint);
   end if;
   return new;
 end $$;

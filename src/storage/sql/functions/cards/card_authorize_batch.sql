@@ -57,7 +57,7 @@ begin
     reason := r.reason;
     approved := r.approved;
     made := '[]';
-    if exists (select from decision d where d.id = r.decision_id and d.mac is null) then
+    if exists (select from decision_read(r.decision_id) d where d.id is not null and d.mac is null) then
       made := decisions_made(array[r.decision_id]);
     end if;
     return next;

@@ -1,4 +1,5 @@
--- Writes the event of a spend that was denied, with the names of the rules only: limits and counterparties are the decision's own.
+-- Writes the event of a spend that was denied, with the names of the rules only: limits and counterparties are the decision's own. Every
+-- partition has the trigger.
 --
 -- Locks: none.
 create or replace function event_of_decision() returns trigger language plpgsql as $$

@@ -8,7 +8,7 @@ begin
     jsonb_build_object('decisionId', new.decision_id, 'asset', new.token, 'units', new.units::text, 'chain', new.chain,
       'payer', new.payer, 'destination', new.destination, 'transactionHash', new.transaction_hash, 'reason', new.rejection),
     new.updated_at
-  from decision d where d.id = new.decision_id;
+  from decision_known(new.decision_id) d where d.id is not null;
   return null;
 end $$;
 

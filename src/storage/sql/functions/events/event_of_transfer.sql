@@ -11,7 +11,8 @@ begin
     jsonb_build_object('operation', d.operation, 'decisionId', new.decision_id, 'asset', new.token, 'units', new.units::text,
       'chain', new.chain, 'destination', new.destination, 'transactionHash', new.transaction_hash, 'reason', new.failure_code),
     new.updated_at
-  from decision d where d.id = new.decision_id and new.funding_id is null and d.operation not in ('cards.pull', 'cards.return', 'swaps.execute');
+  from decision_known(new.decision_id) d
+  where d.id is not null and new.funding_id is null and d.operation not in ('cards.pull', 'cards.return', 'swaps.execute');
   return null;
 end $$;
 

@@ -31,8 +31,7 @@ begin
     select m.account_id, h.last_sequence + 1 - row_number() over (partition by m.account_id order by m.position desc), event_id(m.at),
       m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at, p_at,
       case m.object_kind when 'key' then (select k.task from access_key k where k.id = m.object_id)
-        else (select d.facts->>'task' from decision d where d.id = case m.object_kind when 'decision' then m.object_id
-          else m.data->>'decisionId' end) end
+        else (decision_known(case m.object_kind when 'decision' then m.object_id else m.data->>'decisionId' end)).facts->>'task' end
     from moved m join head h on h.account_id = m.account_id
     returning event.id, event.account_id, event.sequence, event.type, event.object_id, event.data, event.at
   ), deliveries as (

@@ -8,16 +8,24 @@ create or replace trigger append_only before update or delete or truncate on led
   execute function refuse_change();
 create or replace trigger append_only before update or delete or truncate on posting
   execute function refuse_change();
-create or replace trigger append_only before update or delete or truncate on decision_seal
-  execute function refuse_change();
 create or replace trigger append_only before update or delete or truncate on journal_entry
   execute function refuse_change();
 
 -- A decision's authentication code is written once, and nothing else of the row ever changes.
-create or replace trigger append_only before delete or truncate on decision
+create or replace trigger append_only before delete on decision for each row execute function refuse_change();
+create or replace trigger append_only_whole before truncate on decision
   execute function refuse_change();
 create or replace trigger append_only_rows before update on decision for each row
 when (old.mac is not null or to_jsonb(old) - 'mac' <> to_jsonb(new) - 'mac') execute function refuse_change();
+
+-- Triggers for each row hold on the partitions too; partition_guard gives them those for a statement.
+create or replace trigger append_only before update or delete on decision_seal for each row execute function refuse_change();
+create or replace trigger append_only_whole before truncate on decision_seal
+  execute function refuse_change();
+create or replace trigger append_only before delete or truncate on decision_head
+  execute function refuse_change();
+create or replace trigger append_only before update or delete or truncate on archive
+  execute function refuse_change();
 
 -- A recourse that has ended never changes.
 create or replace trigger append_only before delete or truncate on recourse

@@ -16,7 +16,7 @@ begin
     case when exists (
         select from transfer t where t.state in ('reserved', 'submitted', 'settlement_pending') and t.updated_at <= p_at)
       or exists (
-        select from reservation r join decision d on d.id = r.decision_id
+        select from reservation r cross join lateral decision_read(r.decision_id) d
         where r.status = 'reserved' and d.operation not in ('purchases.buy', 'investing.order', 'banking.payouts.create')
           and (d.operation not like 'cards.%' or d.operation = 'cards.return')
           and not exists (select from transfer t where t.decision_id = d.id)
@@ -34,7 +34,7 @@ begin
       or exists (
         select from purchase p where p.state = 'settled' and p.escrow_look_at is not null and p.escrow_look_at <= p_at)
       or exists (
-        select from reservation r join decision d on d.id = r.decision_id
+        select from reservation r cross join lateral decision_read(r.decision_id) d
         where r.status = 'reserved' and d.operation = 'purchases.buy'
           and not exists (select from purchase p where p.decision_id = d.id))
       then 'settle-purchases' end,
@@ -44,7 +44,7 @@ begin
     case when exists (
         select from investing_order o where o.status in ('new', 'accepted', 'partially_filled') and o.updated_at <= p_at)
       or exists (
-        select from reservation r join decision d on d.id = r.decision_id
+        select from reservation r cross join lateral decision_read(r.decision_id) d
         where r.status = 'reserved' and d.operation = 'investing.order'
           and not exists (select from investing_order o where o.decision_id = d.id))
       then 'settle-orders' end,
@@ -52,7 +52,7 @@ begin
       or exists (
         select from prepared_payout p where p.status in ('new', 'awaiting', 'ending') and p.tried_at <= p_at)
       or exists (
-        select from reservation r join decision d on d.id = r.decision_id
+        select from reservation r cross join lateral decision_read(r.decision_id) d
         where r.status = 'reserved' and d.operation = 'banking.payouts.create'
           and not exists (select from payout p where p.decision_id = d.id))
       then 'settle-payouts' end,

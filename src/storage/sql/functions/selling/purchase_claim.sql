@@ -18,7 +18,7 @@ begin
   where i.created_at < excluded.created_at - interval '24 hours'
       and not spend_is_open(i.decision_id, p_at)
     or i.fingerprint = excluded.fingerprint
-      and exists (select 1 from decision d where d.id = i.decision_id and d.verdict in ('deny', 'insufficient_funds'))
+      and exists (select from decision_read(i.decision_id) d where d.verdict in ('deny', 'insufficient_funds'))
     or i.fingerprint = excluded.fingerprint and i.payment_id is not null
       and not exists (select 1 from payment p where p.id = i.payment_id and p.state <> 'failed');
   if found then

@@ -56,7 +56,7 @@ begin
         and not spend_is_open(i.decision_id, q.at)
       -- The approved call replaces the one that asked, once: a second approval finds its decision.
       or q.is_approved and i.fingerprint = excluded.fingerprint
-        and exists (select 1 from decision d where d.id = i.decision_id and (d.verdict = 'approval_required'
+        and exists (select from decision_read(i.decision_id) d where (d.verdict = 'approval_required'
           or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval));
     if not found then
       select r.verdict, true, r.decision_id, r.violations, r.available_units
@@ -206,7 +206,7 @@ begin
       o.held := q.purse->>'held';
     elsif (q.purse->>'chunk')::bigint > q.units and q.usd_micros > 0 and not exists (
       -- One chunk at a time. A purchase that did not reach its purse within an hour was given up.
-      select from reservation r join decision d on d.id = r.decision_id
+      select from reservation r cross join lateral decision_read(r.decision_id) d
       where r.status = 'reserved' and r.reserved_at > q.at - interval '1 hour' and r.key_id = q.key and r.source = o.source
         and r.asset = q.asset and d.operation = q.operation
     ) then

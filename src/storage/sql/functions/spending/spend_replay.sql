@@ -13,7 +13,7 @@ declare
 begin
   select i.fingerprint, i.decision_id, d.verdict, d.violations, d.available_units
   into v_fingerprint, decision_id, verdict, violations, available_units
-  from idempotency i left join decision d on d.id = i.decision_id
+  from idempotency i cross join lateral decision_read(i.decision_id) d
   where i.principal = p_principal and i.key = p_key;
   -- A key without a decision belongs to a write that spends nothing.
   if v_fingerprint is distinct from p_fingerprint or decision_id is null then

@@ -1,0 +1,194 @@
+/**
+ * Archives a month of decisions: writes its books as compressed files, verifies what it wrote, then takes the month out of the database.
+ * Ended at any step and begun again, it goes on where it was: a month never leaves without its files, and never twice.
+ */
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { sql } from 'kysely'
+import type { Connection, Database } from '../../storage/database.ts'
+import { readAnchoredHeads } from './anchor-store.ts'
+import { type ArchiveReport, verifyArchive } from './archive-files.ts'
+import {
+  type ArchiveEnd,
+  dropMonth,
+  findArchiveEnd,
+  findLeaving,
+  keepFacts,
+  type Leaving,
+  leave,
+  makeMonth,
+  readArchives,
+  readBlockers,
+  readOldest,
+  startOfNext,
+} from './archive-store.ts'
+import { readAheadMs } from './bundle-store.ts'
+import { readKeySet } from './receipt-keys.ts'
+import type { SigningKey } from './signing-key.ts'
+import { writeSnapshot } from './write-bundle.ts'
+
+/** Months that stay, unless asked otherwise: a year and the month before it, which reports compare. */
+export const DEFAULT_KEEP = 13
+
+/** After each of these a process may end. `step` is called after it. */
+export type ArchiveStep = 'written' | 'verified' | 'named' | 'kept' | 'left' | 'dropped'
+
+export interface ArchiveRequest {
+  readonly database: Database
+  readonly issuer: string
+  readonly key: SigningKey
+  readonly dataKey: Uint8Array
+  /** `2025-10`. */
+  readonly month: string
+  /** Directory to make. */
+  readonly out: string
+  /** Months that stay, with the present one. */
+  readonly keep: number
+  readonly now: Date
+  /** Says what is being done. */
+  readonly progress: (text: string) => void
+  readonly step?: (step: ArchiveStep) => void
+}
+
+/** @property decisions that left; null: the month had left before. */
+export interface ArchiveResult {
+  readonly decisions: bigint | null
+  readonly last: bigint
+  readonly hash: string
+}
+
+interface Plan {
+  readonly from: Date
+  readonly to: Date
+  readonly end: ArchiveEnd
+  readonly leaving: Leaving
+}
+
+/** What would leave. @throws Error with what keeps the month. */
+export async function planArchive(
+  database: Connection,
+  { month, keep, now, dataKey }: Pick<ArchiveRequest, 'month' | 'keep' | 'now' | 'dataKey'>,
+): Promise<Plan> {
+  const from = new Date(`${month}-01T00:00:00.000Z`)
+  const to = startOfNext(month)
+  const calendar = new Date(now.getTime() + (await readAheadMs(database)))
+  const first = new Date(Date.UTC(calendar.getUTCFullYear(), calendar.getUTCMonth() + 1 - keep))
+  if (to > first)
+    throw new Error(
+      `${month} stays: the last ${keep} months do. The newest that may leave is ${new Date(first.getTime() - 1).toISOString().slice(0, 7)}.`,
+    )
+  const end = findArchiveEnd(await readArchives(database, dataKey))
+  const firstMonth = (await readOldest(database, end))?.toISOString().slice(0, 7)
+  if (firstMonth === undefined || firstMonth > month)
+    throw new Error(`There are no decisions of ${month} in this database.`)
+  if (firstMonth < month) throw new Error(`Months leave in order: archive ${firstMonth} first.`)
+  const blockers = await readBlockers(database, { to, now: calendar })
+  if (blockers.length > 0)
+    throw new Error(
+      `${month} stays, because something still needs its decisions: ${blockers.map(({ what, count }) => `${count} ${what}`).join(', ')}.`,
+    )
+  const leaving = await findLeaving(database, { to, end })
+  if (leaving === null)
+    throw new Error(`No decision of ${month} can leave yet: later ones were sealed before them.`)
+  return { from, to, end, leaving }
+}
+
+/** @throws Error with the reason; the database has the month then, or the directory its files. */
+export async function archiveMonth(request: ArchiveRequest): Promise<ArchiveResult> {
+  const { database, dataKey, month, now, progress, step = () => {} } = request
+  const known = (await readArchives(database, dataKey)).find((one) => one.month === month)
+  if (known !== undefined) {
+    await dropMonth(database, month)
+    step('dropped')
+    return { decisions: null, last: known.last, hash: known.hash }
+  }
+  await makeMonth(database, new Date(`${month}-01T00:00:00.000Z`))
+  const out = resolve(request.out)
+  const draft = `${out}.partial`
+  const isWritten = await exists(out)
+  const keySet = await readKeySet(database, dataKey)
+  const { plan, anchors } = await database.transaction(async (snapshot) => {
+    await sql`set transaction isolation level repeatable read`.execute(snapshot.kysely)
+    await lockArchive(snapshot)
+    const found = await planArchive(snapshot, request)
+    if (!isWritten) {
+      await rm(draft, { recursive: true, force: true })
+      await mkdir(draft, { recursive: true, mode: 0o700 })
+      await writeSnapshot(snapshot, draft, {
+        ...request,
+        period: { from: found.from, to: found.to },
+        isCompressed: true,
+        chain: { first: found.end.sequence + 1n, last: found.leaving.last },
+        progress: (file, lines) => progress(`${lines.toLocaleString('en-US')} in ${file}`),
+      })
+    }
+    return { plan: found, anchors: await readAnchoredHeads(snapshot) }
+  })
+  step('written')
+  const { end, leaving } = plan
+  const report = await verifyArchive(isWritten ? out : draft, {
+    keySet,
+    start: end,
+    through: leaving.last,
+    anchors,
+    progress: (count) => progress(`${count.toLocaleString('en-US')} verified`),
+  })
+  requireSame(report, { month, out, leaving })
+  step('verified')
+  if (!isWritten) {
+    await syncDirectory(draft)
+    await rename(draft, out)
+    await syncDirectory(dirname(out))
+  }
+  step('named')
+  progress('keeping what histories show')
+  await keepFacts(database, plan.to)
+  step('kept')
+  const archive = {
+    ...{ month, first: report.first, last: leaving.last, previous: end.hash, hash: leaving.hash },
+    manifestHash: report.manifestHash,
+  }
+  progress('waiting for a moment without others')
+  const did = await leave(database, archive, { ...leaving, dataKey, at: now })
+  step('left')
+  await dropMonth(database, month)
+  step('dropped')
+  return { decisions: did ? leaving.last - end.sequence : null, last: leaving.last, hash: leaving.hash }
+}
+
+/** @throws Error when the files are of another month, or of another chain. */
+function requireSame(
+  report: ArchiveReport,
+  { month, out, leaving }: { month: string; out: string; leaving: Leaving },
+): void {
+  if (report.from.slice(0, 7) !== month || report.through?.hash !== leaving.hash)
+    throw new Error(`${out} exists, and is not the archive of ${month}. Nothing is overwritten.`)
+}
+
+/** @throws Error while another process archives. */
+async function lockArchive(snapshot: Connection): Promise<void> {
+  const [row] = await snapshot.call<{ locked: boolean }>(
+    {
+      name: 'archive_lock',
+      text: "select pg_try_advisory_xact_lock(hashtext('bursar audit'), hashtext('archive')) as locked",
+    },
+    [],
+  )
+  if (row?.locked !== true) throw new Error('Another process is archiving. One at a time.')
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path)
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+}
