@@ -166,7 +166,10 @@ export async function createRuntime(
       : null
     const pushKey = await openRotatingKey('PUSH_KEY', config, opened)
     const chainOwners = await readChainOwners(config, keys)
-    await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwners }, clock())
+    // On local chains, whose key is the sandbox's own, there is nothing to replace.
+    const isReplaceable = late.length > 0 || started.some(({ gatewayKeys }) => gatewayKeys !== null)
+    const claimed = chainOwners !== null && !isReplaceable ? { ...chainOwners, previous: null } : chainOwners
+    await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwners: claimed }, clock())
     const ownerBook = chainOwners === null ? null : await readOwnerBook(database)
     if (ownerBook !== null) for (const one of started) one.adoptOwners(ownerBook)
     await publishReceiptKey(database, settings, clock())

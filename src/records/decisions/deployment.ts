@@ -92,7 +92,6 @@ async function judgeOwners(database: Connection, keys: GatewayKeys | null): Prom
   const { current, previous } = keys
   const owner = row.value
   const open = rotations.find(({ isFinished }) => !isFinished)
-  const isKnown = (key: string) => rotations.some(({ from, to }) => from === key || to === key)
   const replacedBy = rotations.find(({ from, isFinished }) => from === current && isFinished)?.to
   if (replacedBy !== undefined)
     return {
@@ -105,6 +104,10 @@ async function judgeOwners(database: Connection, keys: GatewayKeys | null): Prom
       }
     return {}
   }
+  if (previous === null && open?.to === current)
+    return {
+      fault: `CHAIN_OWNER_KEY_PREVIOUS (${owner}) is needed until no wallet has that key; "bursar doctor" tells how many do.`,
+    }
   if (previous === null)
     return { fault: `CHAIN_OWNER_KEY does not own the wallets of this database. ${OWNER_REMEDY}` }
   if (open !== undefined && open.to !== current)
@@ -116,10 +119,6 @@ async function judgeOwners(database: Connection, keys: GatewayKeys | null): Prom
       fault: `CHAIN_OWNER_KEY_PREVIOUS (${previous}) does not own the wallets of this database, and CHAIN_OWNER_KEY is another key than their owner, ${owner}. ${OWNER_REMEDY}`,
     }
   if (open !== undefined) return {}
-  if (isKnown(current))
-    return {
-      fault: `CHAIN_OWNER_KEY (${current}) owned the wallets of this database before and cannot own them again. Use a new key.`,
-    }
   return { begins: { from: previous, to: current } }
 }
 

@@ -18,6 +18,7 @@ import {
   type Wallet,
 } from '../../../providers/chain/port.ts'
 import type { Database } from '../../../storage/database.ts'
+import { findOwnedWallet } from '../store.ts'
 import {
   enlistSafes,
   findSwaps,
@@ -107,7 +108,12 @@ async function look(parts: OwnerParts, row: OwnerSwap): Promise<void> {
   if (latest.isPersons) return final?.isPersons ? book('given', null) : lookLater(parts, row)
   const owner = findOwner(latest)
   if (owner === undefined) {
-    if (final === null || final.isPersons || findOwner(final) !== undefined) return lookLater(parts, row)
+    // Its person may have got it since this row was read.
+    const isGiven =
+      row.accountId !== null &&
+      (await findOwnedWallet(database, row.accountId))?.owner.kind !== wallet.owner.kind
+    if (final === null || findOwner(final) !== undefined || (isGiven && !row.isEscrow))
+      return lookLater(parts, row)
     await raiseAlarm(parts, {
       ...{ domain: 'audit', objectId: row.address, reason: 'foreign_owner', at: clock() },
       reported: { chain: chain.name, owners: [...latest.owners], hasOtherModules: latest.hasOtherModules },
@@ -170,8 +176,13 @@ async function swap(
   if (next !== null) {
     const execution = await chain.awaitExecution(toOperation(wallet, next), 0)
     if (execution.status === 'pending') return lookLater(parts, row, owner)
-    // Its nonce is used, and the owner is the same: it reverted, and never will be executed.
     if (execution.status === 'executed') {
+      const now = await chain.readSafe(wallet, 'latest')
+      const isSame = now !== null && findOwner(now) === owner
+      // What is known of its execution is of a block that was replaced.
+      if (isSame && execution.succeeded) await chain.forget()
+      if (!isSame || execution.succeeded) return lookLater(parts, row, owner)
+      // It reverted, and its nonce is used: it never will be executed.
       const isOwn = next.id === row.swap?.id && next.to === row.to
       next = await sign(parts, row, { wallet, from: owner, attempt: row.attempt + (isOwn ? 1 : 0) })
     }
