@@ -54,18 +54,19 @@ function judge(
   counts: readonly OwnersLeft[],
   { isOpen, hasPrevious, owner }: { isOpen: boolean; hasPrevious: boolean; owner: string },
 ): Finding {
-  const perChain = counts.map(({ chain, left }) => `${chain} ${left}`).join(', ')
-  const lost = counts.filter((count) => count.lost > 0)
+  const count = ({ left, unsigned }: OwnersLeft) => (isOpen ? left : unsigned)
+  const perChain = counts.map((one) => `${one.chain} ${count(one)}`).join(', ')
+  const lost = counts.filter((one) => one.lost > 0)
   if (lost.length > 0)
     return fail(
       CHECK,
-      `smart accounts that belong to somebody unknown: ${lost.map((count) => `${count.chain} ${count.lost}`).join(', ')}`,
+      `smart accounts that belong to somebody unknown: ${lost.map((one) => `${one.chain} ${one.lost}`).join(', ')}`,
       'GET /api/admin/alarms names each. Whoever had the former key has taken it: see docs/keys.md, "If it leaked".',
     )
-  const ready = counts.reduce((sum, count) => sum + count.ready, 0)
+  const ready = counts.reduce((sum, one) => sum + one.ready, 0)
   const waiting = ready === 0 ? '' : `; ${ready} change with their deployment`
   const told = `smart accounts that still have a former key: ${perChain}${waiting}`
-  if (counts.some(({ left }) => left > 0))
+  if (counts.some((one) => count(one) > 0))
     return warn(
       CHECK,
       told,

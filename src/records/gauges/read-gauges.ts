@@ -61,10 +61,10 @@ const anchored: Statement = {
   text: `select coalesce(max(day) filter (where state = 'confirmed') + 1, min(day))::text as until from decision_anchor`,
 }
 
-/** Safes on their way to the key of now. Those that have no row yet are counted while the replacement is not finished. */
+/** Safes that a former key is needed for after a replacement: those of a chain that was added. */
 const owners: Statement = {
   name: 'gauge_owners',
-  text: `select c.chain, (select count(*) from owner_swap s where s.chain = c.chain and s.state in ('new', 'sent')) as count
+  text: `select c.chain, (select count(*) from owner_swap s where s.chain = c.chain and s.state in ('new', 'sent') and s.signature is null) as count
     from unnest($1::text[]) as c (chain)`,
 }
 

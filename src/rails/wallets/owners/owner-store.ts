@@ -282,21 +282,25 @@ export async function recordSwap(
 const left: Statement = {
   name: 'owner_swaps_left',
   text: `select
-      (select count(*) from owner_swap s where s.chain = $1 and s.to_owner = $2 and s.state in ('new', 'sent'))
-        + (select count(*) from (${unlisted}) u)
+      (select count(*) from (${unlisted}) u)
         + (select count(*) where not exists (
-          select from owner_swap s where s.chain = $1 and s.to_owner = $2 and s.account_id is null)) as count,
+          select from owner_swap s where s.chain = $1 and s.to_owner = $2 and s.account_id is null)) as unlisted,
+      (select count(*) from owner_swap s where s.chain = $1 and s.to_owner = $2 and s.state in ('new', 'sent')) as count,
+      (select count(*) from owner_swap s
+        where s.chain = $1 and s.to_owner = $2 and s.state in ('new', 'sent') and s.signature is null) as unsigned,
       (select count(*) from owner_swap s where s.chain = $1 and s.to_owner = $2 and s.state = 'ready') as ready,
       (select count(*) from owner_swap s where s.chain = $1 and s.to_owner = $2 and s.state = 'foreign') as lost`,
 }
 
 /**
- * Safes on a chain. @property left still have a former owner, and no change is signed. @property ready not deployed, and change with
- * their deployment. @property lost belong to somebody unknown.
+ * Safes on a chain. @property left the chain does not show their new owner yet. @property unsigned of those, without a signed change,
+ * for which their former key is needed. @property ready not deployed, and change with their deployment. @property lost belong to
+ * somebody unknown.
  */
 export interface OwnersLeft {
   readonly chain: string
   readonly left: number
+  readonly unsigned: number
   readonly ready: number
   readonly lost: number
 }
@@ -307,10 +311,18 @@ export async function countOwnersLeft(
 ): Promise<readonly OwnersLeft[]> {
   return Promise.all(
     chains.map(async (chain) => {
-      const [row] = await database.call<{ count: bigint; ready: bigint; lost: bigint }>(left, [chain, to])
+      const [row] = await database.call<{
+        unlisted: bigint
+        count: bigint
+        unsigned: bigint
+        ready: bigint
+        lost: bigint
+      }>(left, [chain, to])
+      const unlistedCount = Number(row?.unlisted ?? 0n)
       return {
         chain,
-        left: Number(row?.count ?? 0n),
+        left: unlistedCount + Number(row?.count ?? 0n),
+        unsigned: unlistedCount + Number(row?.unsigned ?? 0n),
         ready: Number(row?.ready ?? 0n),
         lost: Number(row?.lost ?? 0n),
       }
