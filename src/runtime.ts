@@ -13,7 +13,7 @@ import {
 } from './books/spending/authenticate.ts'
 import { observedReserve } from './books/spending/observed-reserve.ts'
 import { createReserveQueue } from './books/spending/reserve-queue.ts'
-import { readChainOwner, type StartedChains, startConfiguredChains } from './chain/configured.ts'
+import { readChainOwners, type StartedChains, startConfiguredChains } from './chain/configured.ts'
 import { type Clock, systemClock } from './core/base/clock.ts'
 import { newId } from './core/base/ids.ts'
 import type { Log } from './core/base/log.ts'
@@ -56,6 +56,7 @@ import {
 import { createConfiguredTracing } from './providers/tracing/configured.ts'
 import { createConfiguredTravelRule } from './providers/travel-rule-network/configured.ts'
 import { createWebBotAuth } from './providers/web-bot-auth.ts'
+import { readOwnerBook } from './rails/wallets/owners/owner-store.ts'
 import { hasSigner } from './rails/wallets/signing/signer-store.ts'
 import { claimDeployment } from './records/decisions/deployment.ts'
 import { publishReceiptKey } from './records/decisions/receipt-keys.ts'
@@ -164,8 +165,13 @@ export async function createRuntime(
         })
       : null
     const pushKey = await openRotatingKey('PUSH_KEY', config, opened)
-    const chainOwner = await readChainOwner(config, keys)
-    await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwner }, clock())
+    const chainOwners = await readChainOwners(config, keys)
+    // On local chains, whose key is the sandbox's own, there is nothing to replace.
+    const isReplaceable = late.length > 0 || started.some(({ gatewayKeys }) => gatewayKeys !== null)
+    const claimed = chainOwners !== null && !isReplaceable ? { ...chainOwners, previous: null } : chainOwners
+    await claimDeployment(database, { dataKey, chainId: started[0].id, chainOwners: claimed }, clock())
+    const ownerBook = chainOwners === null ? null : await readOwnerBook(database)
+    if (ownerBook !== null) for (const one of started) one.adoptOwners(ownerBook)
     await publishReceiptKey(database, settings, clock())
     const authenticating = { dataKey, log, unstoredCodes }
     const broker = watch('broker', createConfiguredBroker(config, { database, clock, log }))
@@ -181,6 +187,7 @@ export async function createRuntime(
     for (const one of late)
       void connectLate(one, { log, signal: closing.signal }).then((connected) => {
         if (connected === null) return
+        if (ownerBook !== null) connected.adoptOwners(ownerBook)
         joined.push(connected)
         join(watchOther(connected))
       })
@@ -302,7 +309,7 @@ async function connectLate(
 }
 
 /** Parts of adapters for read-only commands; no other file may import an adapter. */
-export { readChainOwner } from './chain/configured.ts'
+export { readChainOwners } from './chain/configured.ts'
 export const loadChainInspection = () => import('./chain/node/inspect.ts')
 export const loadChainContracts = () => import('./chain/node/contracts-on-node.ts')
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'

@@ -4,9 +4,12 @@ import { describeVariable, withVariableName } from '../core/base/start-together.
 import type { ConfiguredChain } from '../core/config/chains.ts'
 import type { Config } from '../core/config/read-config.ts'
 import type { ChainName } from '../core/money/chains.ts'
-import type { Chain } from '../providers/chain/port.ts'
+import type { Chain, GatewayKeys } from '../providers/chain/port.ts'
 import type { ChainKey, Keys } from '../providers/keys/port.ts'
+import { toKeyAccount } from './accounts/key-account.ts'
+import { createKeyRing, type KeyRing } from './accounts/key-ring.ts'
 import { isConnectionError } from './relay/refusal.ts'
+import { lowerCaseAddress } from './rpc/networks.ts'
 
 interface Parts {
   readonly clock: Clock
@@ -17,7 +20,8 @@ interface Parts {
 /** The gateway's keys, which are the same on every chain. */
 interface Signers {
   readonly sponsor: ChainKey | null
-  readonly owner: ChainKey | null
+  /** Own the smart accounts of public chains; null: none is configured. */
+  readonly owners: KeyRing | null
 }
 
 /** A part of a chain's start. */
@@ -110,21 +114,37 @@ async function startByKind(
 }
 
 async function openSigners(
-  { sponsorKey, ownerKey }: Pick<ConfiguredChain, 'sponsorKey' | 'ownerKey'>,
+  { sponsorKey, ownerKey, ownerKeyPrevious }: OwningKeys,
   keys: Parts['keys'],
 ): Promise<Signers> {
-  const [sponsor, owner] = await Promise.all([
-    sponsorKey === null ? null : keys.openChainKey('CHAIN_SPONSOR_KEY', sponsorKey),
-    ownerKey === null ? null : keys.openChainKey('CHAIN_OWNER_KEY', ownerKey),
+  const open = (name: string, text: string | null) => (text === null ? null : keys.openChainKey(name, text))
+  const [sponsor, owner, previous] = await Promise.all([
+    open('CHAIN_SPONSOR_KEY', sponsorKey),
+    open('CHAIN_OWNER_KEY', ownerKey),
+    open('CHAIN_OWNER_KEY_PREVIOUS', ownerKeyPrevious),
   ])
-  return { sponsor, owner }
+  const current = owner ?? sponsor
+  if (current === null) return { sponsor, owners: null }
+  if (previous?.address === current.address)
+    throw new Error('CHAIN_OWNER_KEY_PREVIOUS is the same key as CHAIN_OWNER_KEY.')
+  return {
+    sponsor,
+    owners: createKeyRing(toKeyAccount(current), previous === null ? undefined : toKeyAccount(previous)),
+  }
 }
 
-/** Address of the key that owns the wallets of public chains; null: the sandbox's own key owns them. */
-export async function readChainOwner(
+type OwningKeys = Pick<ConfiguredChain, 'sponsorKey' | 'ownerKey' | 'ownerKeyPrevious'>
+
+/** Addresses of the keys that own the wallets of public chains; null: the sandbox's own key owns them. */
+export async function readChainOwners(
   { chains: [first] }: Pick<Config, 'chains'>,
   keys: Parts['keys'],
-): Promise<string | null> {
-  const { sponsor, owner } = await openSigners(first, keys)
-  return (owner ?? sponsor)?.address ?? null
+): Promise<GatewayKeys | null> {
+  const { owners } = await openSigners(first, keys)
+  return owners === null
+    ? null
+    : {
+        current: lowerCaseAddress(owners.current.address),
+        previous: owners.previous === undefined ? null : lowerCaseAddress(owners.previous.address),
+      }
 }

@@ -12,6 +12,7 @@ import type {
   WalletModule,
 } from '../providers/chain/port.ts'
 import { readAllowance } from './accounts/allowances.ts'
+import { readSafeState } from './accounts/safe-owners.ts'
 import { allowancePrices } from './accounts/wallets.ts'
 import { safeAbi, tokenAbi } from './contracts/abi.ts'
 import { mintTokens } from './mint.ts'
@@ -118,6 +119,31 @@ export function createEvmChain(options: EvmChainOptions): Chain {
     bridgeDesk: first.contracts.bridgeDesk,
     tokens,
     signer,
+    get gatewayKeys() {
+      const { current, previous } = first.keys
+      if (first.isDevelopment) return null
+      return {
+        current: lowerCaseAddress(current.address),
+        previous: previous === undefined ? null : lowerCaseAddress(previous.address),
+      }
+    },
+    get opensWith() {
+      const { current, first: firstOwner } = first.keys
+      const address = lowerCaseAddress(current.address)
+      return address === lowerCaseAddress(firstOwner) ? null : address
+    },
+    get firstOwner() {
+      return lowerCaseAddress(first.keys.first)
+    },
+    delegate: first.wallets.delegate,
+    adoptOwners: (book) => {
+      if (!first.isDevelopment) first.keys.adopt(book)
+    },
+    readSafe: (wallet, at) =>
+      repeatable((session) =>
+        readSafeState(session, wallet, at === 'latest' || session.isDevelopment ? 'latest' : 'safe'),
+      ),
+    signAs: (key, operation) => first.operations.signAs(key, operation),
     walletAddress: async (wallet) => first.wallets.findSafe(wallet).address,
     modules: (wallet) => repeatable((session) => readModules(session, wallet)),
     // Depends only on contract addresses, which are the same in every session.

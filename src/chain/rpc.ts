@@ -5,6 +5,7 @@ import { timers } from '../core/base/timers.ts'
 import { type ChainName, chainFacts, nameRpcVariable } from '../core/money/chains.ts'
 import type { Chain, Hex } from '../providers/chain/port.ts'
 import type { ChainKey } from '../providers/keys/port.ts'
+import type { KeyRing } from './accounts/key-ring.ts'
 import { createEvmChain } from './evm-chain.ts'
 import { newSandboxSeed } from './keys.ts'
 import { openDevelopmentSession } from './node/development-session.ts'
@@ -32,8 +33,8 @@ export interface RpcChainOptions {
   readonly log: Log
   /** Pays for gas; required on public chains only. */
   readonly sponsor?: ChainKey | null | undefined
-  /** Owns the Safes of a public chain; the sponsor by default. */
-  readonly owner?: ChainKey | null | undefined
+  /** Own the Safes of a public chain; by default the sponsor does. */
+  readonly owners?: KeyRing | null | undefined
   /** keccak256 of the code that a public chain's contracts of `upto` payments may have; none by default. */
   readonly x402Hashes?: readonly Hex[] | undefined
   /** Addresses of a public chain's contracts, where they differ from the usual ones. */
@@ -55,7 +56,7 @@ const WATCH_MS = 2_000
  * @throws Error listing everything that is missing: the right chain id, a sponsor key, contracts.
  */
 export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> {
-  const { name, url, clock, log, sponsor, owner, waitMs = 4_000, hasCards = true } = options
+  const { name, url, clock, log, sponsor, owners, waitMs = 4_000, hasCards = true } = options
   const { variable = nameRpcVariable(name) } = options
   const facts = chainFacts(name)
   const contracts = { ...canonicalContracts, ...options.contracts }
@@ -74,7 +75,7 @@ export async function connectRpcChain(options: RpcChainOptions): Promise<Chain> 
     if (!isDevelopment) {
       const session = await openPublicSession(
         { client, clock, log },
-        { variable, contracts, tokens, sponsor, owner, x402Hashes: new Set(options.x402Hashes) },
+        { variable, contracts, tokens, sponsor, owners, x402Hashes: new Set(options.x402Hashes) },
       )
       return { session, isFresh: false }
     }

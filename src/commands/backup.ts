@@ -34,7 +34,7 @@ export async function restore(path: string, env: Environment): Promise<number> {
   await (databaseUrl === null ? restoreEmbedded(dataDirectory, file) : restorePostgres(databaseUrl, file))
   return onAuditDatabase(env, async (database, config) => {
     const dataKey = await readDataKey(database, config)
-    const faults = await deploymentFaults(database, { dataKey, chainId: null, chainOwner: null })
+    const faults = await deploymentFaults(database, { dataKey, chainId: null, chainOwners: null })
     for (const fault of faults) process.stderr.write(`${fault}\n`)
     if (faults.length > 0) return 1
     process.stdout.write('Restored. Run "bursar audit verify", then start one gateway.\n')

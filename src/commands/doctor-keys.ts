@@ -20,7 +20,7 @@ const FOLLOWS = `${IN_PROCESS}, from the key of the database`
 
 /** One finding for each configured key, by the name of its variable. */
 export async function checkKeys(config: Config, { keys, env }: { keys: Keys; env: Env }): Promise<Finding[]> {
-  const [{ sponsorKey, ownerKey }] = config.chains
+  const [{ sponsorKey, ownerKey, ownerKeyPrevious }] = config.chains
   const { sessionSecret, sessionSecretPrevious, dataKey, dataKeyPrevious, receiptKey } = config
   const openChainKey = async (name: string, text: string) =>
     `secp256k1, ${(await keys.openChainKey(name, text)).address}`
@@ -43,6 +43,7 @@ export async function checkKeys(config: Config, { keys, env }: { keys: Keys; env
   ])[] = [
     ['CHAIN_SPONSOR_KEY', sponsorKey, openChainKey],
     ['CHAIN_OWNER_KEY', ownerKey, openChainKey],
+    ['CHAIN_OWNER_KEY_PREVIOUS', ownerKeyPrevious, openChainKey],
     ['RECEIPT_KEY', receiptKey, openDocumentKey],
     ['SESSION_SECRET', sessionSecret, openSecret],
     ['SESSION_SECRET_PREVIOUS', sessionSecretPrevious, openSecret],

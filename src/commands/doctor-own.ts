@@ -65,6 +65,7 @@ export function checkSecrets(config: Config): Finding {
     DATA_KEY: dataKey,
     CHAIN_SPONSOR_KEY: chain.sponsorKey,
     CHAIN_OWNER_KEY: chain.ownerKey,
+    CHAIN_OWNER_KEY_PREVIOUS: chain.ownerKeyPrevious,
     METRICS_TOKEN: metricsToken,
   }).filter((entry): entry is [string, string] => entry[1] !== null && !isKeyReference(entry[1]))
   const guessable = named.filter(([, secret]) => new Set(secret).size < 8).map(([name]) => name)

@@ -13,7 +13,7 @@ import { chainFacts } from '../core/money/chains.ts'
 import type { ChainKey, Keys } from '../providers/keys/port.ts'
 import { countStrays } from '../records/decisions/archive-store.ts'
 import { deploymentFaults } from '../records/decisions/deployment.ts'
-import { loadChainInspection, loadRedisRateLimiter, openDatabase, readChainOwner } from '../runtime.ts'
+import { loadChainInspection, loadRedisRateLimiter, openDatabase, readChainOwners } from '../runtime.ts'
 import { findAbsentParts } from './absent-parts.ts'
 import { readDataKeyBy } from './audit-database.ts'
 import { type Finding, fail, type Moment, ok, probeMail, probeWeb, warn } from './doctor-probes.ts'
@@ -70,7 +70,7 @@ export async function checkDatabase({ config, keys, note }: CheckContext): Promi
         const deployment = {
           dataKey: await readDataKeyBy(keys, database, config),
           chainId: null,
-          chainOwner: await readChainOwner(config, keys),
+          chainOwners: await readChainOwners(config, keys),
         }
         const [fault] = await deploymentFaults(database, deployment)
         if (fault !== undefined) return fail('database', name, fault)

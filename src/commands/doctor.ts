@@ -6,6 +6,7 @@ import { buildRateLimits, settingsErrors } from '../settings.ts'
 import { withKeys } from './audit-database.ts'
 import { checkKeys } from './doctor-keys.ts'
 import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
+import { checkOwners } from './doctor-owners.ts'
 import {
   type CheckContext,
   checkChains,
@@ -48,6 +49,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
     (part: CheckContext) => Finding | Promise<Finding | Finding[]>,
   ])[] = [
     ['database', checkDatabase],
+    ['owners', checkOwners],
     ['limits', checkLimits],
     ['chain', checkChains],
     ['disk', () => checkDisk(config)],

@@ -29,7 +29,7 @@ export async function keys(
       if (current === null || previous === null)
         throw new Error('Set DATA_KEY to the new key and DATA_KEY_PREVIOUS to the one before.')
       const dataKey = await openDataKey(database, { current, previous })
-      await claimDeployment(database, { dataKey, chainId: null, chainOwner: null }, systemClock())
+      await claimDeployment(database, { dataKey, chainId: null, chainOwners: null }, systemClock())
       let [changed, unreadable] = [0, 0]
       for (const place of sealedColumns) {
         const done = await reseal(database, dataKey, place)

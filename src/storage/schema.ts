@@ -86,6 +86,8 @@ export interface Schema {
   owner_mail: OwnerMailTable
   owner_message: OwnerMessageTable
   owner_push: OwnerPushTable
+  owner_rotation: OwnerRotationTable
+  owner_swap: OwnerSwapTable
   passkey: PasskeyTable
   payee: PayeeTable
   payment: PaymentTable
@@ -642,7 +644,7 @@ export interface DecisionSealTable {
 }
 
 export interface DeploymentTable {
-  name: 'data_key' | 'chain_id' | 'chain_owner' | 'root_key'
+  name: 'data_key' | 'chain_id' | 'chain_owner' | 'chain_first_owner' | 'root_key'
   value: string
   written_at: Date
 }
@@ -1061,6 +1063,32 @@ export interface OwnerPushTable {
   held_until: Date
   tries: Generated<number>
   expires_at: Date
+}
+
+export interface OwnerRotationTable {
+  to_owner: string
+  from_owner: string
+  begun_at: Date
+  finished_at: Date | null
+}
+
+export interface OwnerSwapTable {
+  chain: string
+  address: string
+  to_owner: string
+  account_id: string | null
+  is_escrow: Generated<boolean>
+  state: 'new' | 'ready' | 'sent' | 'swapped' | 'given' | 'foreign'
+  owner: string | null
+  from_owner: string | null
+  operation_id: string | null
+  operation_hash: string | null
+  signature: string | null
+  transaction_hash: string | null
+  attempt: Generated<number>
+  created_at: Date
+  due_at: Date
+  updated_at: Date
 }
 
 export interface PasskeyTable {
@@ -1748,6 +1776,7 @@ export interface WalletTable {
   card_cover: Generated<bigint>
   escrow: string | null
   escrow_mac: string | null
+  escrow_first: string | null
 }
 
 export interface WalletDriftTable {

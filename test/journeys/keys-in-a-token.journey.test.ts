@@ -65,7 +65,7 @@ describe.skipIf(!hasSoftHsm() || testServerUrl === undefined || !hasAnvil())('ke
 
   beforeAll(async () => {
     token = makeToken()
-    for (const label of ['sponsor', 'sponsor-2', 'owner']) token.makePair('secp256k1', label)
+    for (const label of ['sponsor', 'sponsor-2', 'owner', 'owner-2']) token.makePair('secp256k1', label)
     for (const label of ['receipts', 'receipts-2']) token.makePair('edwards25519', label)
     for (const label of ['wrapping', 'wrapping-2']) token.makeWrapping(label)
     const wrap = async (name: keyof typeof secrets) => {
@@ -194,4 +194,31 @@ describe.skipIf(!hasSoftHsm() || testServerUrl === undefined || !hasAnvil())('ke
     expect(audited).toMatchObject({ code: 0, err: '' })
     expect(audited.out).toContain('chain intact')
   }, 120_000)
+
+  it('replace the key of owners by another one of the token, and sign for it until it is replaced', async () => {
+    const renewed = { ...env, CHAIN_SPONSOR_KEY: at('sponsor-2'), CHAIN_OWNER_KEY: at('owner-2') }
+    const both = { ...renewed, CHAIN_OWNER_KEY_PREVIOUS: at('owner') }
+    await production.start(both)
+    const payOne = async () => {
+      const destination = newPayee()
+      const headers = { 'Idempotency-Key': randomUUID() as string }
+      await expect.poll(async () => (await pay(destination, headers)).status, SLOW).toBe(200)
+      await expect.poll(() => base.readBalance(destination), SLOW).toBe(1_000_000n)
+    }
+    await payOne()
+    const readOwners = async () => {
+      const { out } = await bursar(['doctor', '--json'], { ...production.environment, ...both })
+      return report.parse(JSON.parse(out)).checks.find(({ check }) => check === 'owners')?.detail
+    }
+    await expect
+      .poll(readOwners, { timeout: 90_000, interval: 2_000 })
+      .toMatch(/ owns all: remove CHAIN_OWNER_KEY_PREVIOUS$/)
+    const { of } = await doctor(both)
+    expect(of('CHAIN_OWNER_KEY_PREVIOUS')?.detail).toMatch(
+      /^secp256k1, 0x\w{40}, key "owner" in PKCS#11 token/,
+    )
+    await production.start(renewed)
+    await payOne()
+    await verifyAll()
+  }, 240_000)
 })

@@ -48,7 +48,7 @@ async function judgeExecution(
   if (operationHash !== chain.hashOperation(operation)) return { status: 'canceled', transactionHash }
   if (!succeeded) return { status: 'failed', transactionHash }
   const { call, wallet } = operation
-  if (call.kind === 'allowance') return { status: 'confirmed', transactionHash }
+  if (call.kind === 'allowance' || call.kind === 'owner') return { status: 'confirmed', transactionHash }
   const expected = {
     token: tokenAddress(chain, call.token),
     from: await chain.walletAddress(wallet),

@@ -11,6 +11,7 @@ import { allowanceAbi, bridgeDeskAbi, safeAbi, swapDeskAbi } from '../contracts/
 import type { NodeClient } from '../rpc/client.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
 import type { Deployments } from './deployments.ts'
+import type { KeyRing } from './key-ring.ts'
 import { buildBurnOrder, buildDeskCall, buildSwapOrder, type SafeCall } from './user-operation.ts'
 import { agentHash, type Wallets } from './wallets.ts'
 
@@ -22,7 +23,7 @@ export function buildAllowanceCall(
   { contracts, tokens }: { contracts: AccountContracts; tokens: TokenAddresses },
   { safe, agentId, call }: { safe: Address; agentId: string; call: WalletCall },
 ): SafeCall {
-  if (call.kind === 'allowance')
+  if (call.kind === 'allowance' || call.kind === 'owner')
     throw new Error(`An allowance can only pay; it cannot make a call of kind ${call.kind}.`)
   if (call.kind === 'swap' && call.route.burn !== undefined) {
     const order = buildBurnOrder(tokens, call, call.route.burn)
@@ -59,13 +60,13 @@ export async function readAllowance(
     contracts,
     wallets,
     deployments,
-    gatewayOwner,
+    keys,
   }: {
     client: NodeClient
     contracts: AccountContracts
     wallets: Wallets
     deployments: Pick<Deployments, 'isDeployed'>
-    gatewayOwner: Address
+    keys: Pick<KeyRing, 'knows'>
   },
   wallet: Wallet,
   agentId: string,
@@ -74,9 +75,8 @@ export async function readAllowance(
   if (!(await deployments.isDeployed(safe))) return wallets.firstAllowance(wallet, agentId)
   const safeContract = { address: safe, abi: safeAbi } as const
   const { address: owner } = wallets.findSigner(wallet.owner)
-  const [isOurs, isTheirs, isEnabled, [dailyMicros, spentMicros, isOwn, onceMicros]] = await Promise.all([
-    client.readContract({ ...safeContract, functionName: 'isOwner', args: [gatewayOwner] }),
-    client.readContract({ ...safeContract, functionName: 'isOwner', args: [owner] }),
+  const [owners, isEnabled, [dailyMicros, spentMicros, isOwn, onceMicros]] = await Promise.all([
+    client.readContract({ ...safeContract, functionName: 'getOwners' }),
     client.readContract({ ...safeContract, functionName: 'isModuleEnabled', args: [contracts.allowances] }),
     client.readContract({
       address: contracts.allowances,
@@ -87,7 +87,12 @@ export async function readAllowance(
   ])
   // The gateway hands the Safe over with the next operation. An owner who adds the gateway as a co-owner changes
   // nothing.
-  if (isOurs && !isTheirs && !isEnabled) return { ...wallets.firstAllowance(wallet, agentId), spentMicros }
+  if (owners.some(keys.knows) && !owners.some((one) => isSame(one, owner)) && !isEnabled)
+    return { ...wallets.firstAllowance(wallet, agentId), spentMicros }
   if (!isEnabled) return { dailyMicros: 0n, spentMicros: 0n, onceMicros: 0n, isOwn }
   return { dailyMicros, spentMicros, onceMicros, isOwn }
+}
+
+function isSame(one: Address, other: Address): boolean {
+  return lowerCaseAddress(one) === lowerCaseAddress(other)
 }

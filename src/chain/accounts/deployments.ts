@@ -1,15 +1,31 @@
 /** Prepares wallets at the sponsor's expense: deploys them and hands them over to their owners. */
-import type { LocalAccount } from 'viem/accounts'
+import { encodeFunctionData } from 'viem'
 import { randomToken } from '../../core/base/ids.ts'
-import type { Address, AuthorizedOperation, Hex, Wallet } from '../../providers/chain/port.ts'
-import { safeAbi } from '../contracts/abi.ts'
+import {
+  type Address,
+  type AuthorizedOperation,
+  type Hex,
+  type SignedSwap,
+  SWAP_VALID_UNTIL,
+  swapId,
+  type Wallet,
+} from '../../providers/chain/port.ts'
+import { multicallAbi, safeAbi } from '../contracts/abi.ts'
 import type { Bundler } from '../relay/bundler.ts'
 import { awaitReceipt } from '../relay/receipts.ts'
 import type { Relayer } from '../relay/relayer.ts'
-import type { NodeClient } from '../rpc/client.ts'
-import { type AccountContracts, commonDeployer } from '../rpc/networks.ts'
-import { buildSignable, packOperation } from './user-operation.ts'
-import { buildSalt, type Wallets } from './wallets.ts'
+import { type NodeClient, requireChainName } from '../rpc/client.ts'
+import { type AccountContracts, commonDeployer, lowerCaseAddress, multicallAddress } from '../rpc/networks.ts'
+import type { KeyRing } from './key-ring.ts'
+import { missingKey, type SafeOwners } from './safe-owners.ts'
+import {
+  buildSignable,
+  handleOpsCall,
+  type OperationPlan,
+  type PackedOperation,
+  packOperation,
+} from './user-operation.ts'
+import { buildSalt, swapOwnerCall, type Wallets } from './wallets.ts'
 
 /** Gas for creating a Safe with its setup: three modules' storage, five prices, an allowance. */
 const CREATION_GAS = 1_500_000n
@@ -24,7 +40,8 @@ export interface DeploymentOptions {
   readonly bundler: Bundler
   readonly wallets: Wallets
   readonly contracts: AccountContracts
-  readonly gatewayOwner: LocalAccount
+  readonly keys: KeyRing
+  readonly owners: SafeOwners
 }
 
 /** Cache of deployed wallets. */
@@ -38,7 +55,8 @@ export interface Deployments {
 
 /** Creates the deployments of a node that is set up. */
 export function createDeployments(options: DeploymentOptions): Deployments {
-  const { client, relayer, bundler, wallets, contracts, gatewayOwner } = options
+  const { client, relayer, bundler, wallets, contracts, keys, owners } = options
+  const signed = { ...contracts, chainId: client.chain.id }
   const deployed = new Set<Address>()
   const ready = new Map<string, Promise<void>>()
 
@@ -58,17 +76,88 @@ export function createDeployments(options: DeploymentOptions): Deployments {
   }
 
   async function deployWallet(wallet: Wallet, validUntil: Date): Promise<void> {
-    const safe = wallets.findSafe(wallet)
     const signers = [wallet.origin, wallet.owner].flatMap((owner) => {
       const { address, contract } = wallets.findSigner(owner)
       return contract === undefined
         ? []
         : [deploy(address, { to: commonDeployer, data: contract.data, gas: SIGNER_GAS })]
     })
-    const creation = { to: contracts.proxyFactory, data: safe.creation, gas: CREATION_GAS }
-    await Promise.all([...signers, deploy(safe.address, creation)])
+    await Promise.all([...signers, deploySafe(wallet)])
     if (wallet.origin.kind === 'gateway' && wallet.owner.kind !== 'gateway')
       await handOver(wallet, validUntil)
+  }
+
+  /** Deploys a Safe that begins with a former key together with the change to the key of now. */
+  async function deploySafe(wallet: Wallet): Promise<void> {
+    const safe = wallets.findSafe(wallet)
+    const creation = { to: contracts.proxyFactory, data: safe.creation, gas: CREATION_GAS }
+    const first = wallets.findFirstOwner(wallet)
+    if (first === undefined || !keys.isRotated) return deploy(safe.address, creation)
+    if (!(await isDeployed(safe.address))) {
+      const swaps = await findSwaps(safe.address, first)
+      await deploy(safe.address, swaps.length === 0 ? creation : withSwaps(creation, swaps))
+    }
+    await requireKey(wallet)
+  }
+
+  /**
+   * Finds the changes of the owner that lead from a former key to one of this gateway, the present one if there is a way.
+   * @throws Failure `provider_unavailable` when there is none.
+   */
+  async function findSwaps(safe: Address, from: Address): Promise<readonly PackedOperation[]> {
+    if (isSame(from, keys.current.address)) return []
+    const kept = await keys.findSwaps(requireChainName(client), safe)
+    const swaps: PackedOperation[] = []
+    let owner = from
+    for (let next = findNext(owner); next !== undefined; next = findNext(owner)) {
+      swaps.push(packOperation(planSwap(safe, next), next.signature))
+      owner = next.to
+    }
+    function findNext(at: Address): SignedSwap | undefined {
+      return swaps.length > kept.length || isSame(at, keys.current.address)
+        ? undefined
+        : kept.find((swap) => isSame(swap.from, at))
+    }
+    const key = keys.find(owner)
+    if (key === undefined) throw missingKey(client.chain.name, safe, owner)
+    if (key === keys.current || !keys.isReplacing) return swaps
+    const change = { from: owner, to: keys.current.address }
+    const plan = planSwap(safe, { id: swapId(change), ...change })
+    const signature = await key.sign?.({ hash: buildSignable(signed, plan).hash })
+    if (signature === undefined) throw new Error('The key of the gateway cannot sign a hash.')
+    return [...swaps, packOperation(plan, signature)]
+  }
+
+  /** One transaction that deploys a Safe and changes its owner. Each change is validated after the one before was executed. */
+  function withSwaps(creation: { to: Address; data: Hex; gas: bigint }, swaps: readonly PackedOperation[]) {
+    const calls = [
+      creation,
+      ...swaps.map((swap) => handleOpsCall(contracts.entryPoint, relayer.address, [swap])),
+    ]
+    // Anybody may deploy the Safe first, and another gateway may change its owner: what the chain shows afterwards counts.
+    const args = [calls.map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }))] as const
+    return {
+      to: multicallAddress,
+      data: encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3', args }),
+      gas: calls.reduce((sum, { gas }) => sum + gas, 0n),
+    }
+  }
+
+  /**
+   * Requires that a key of this gateway owns a deployed Safe. One that was left with a former key changes to the present one by the
+   * changes that were kept.
+   */
+  async function requireKey(wallet: Wallet): Promise<void> {
+    const { address: safe } = wallets.findSafe(wallet)
+    const owner = await owners.readOwner(safe)
+    // It was handed over, or it is lost: its operations are rejected by the chain.
+    if (owner === undefined || keys.find(owner) !== undefined) return
+    for (const swap of await findSwaps(safe, owner)) {
+      const bundled = await bundler.send(swap)
+      if (bundled.status === 'sent') await awaitReceipt(client, bundled.hash, MINING_TIMEOUT_MS)
+    }
+    const now = await owners.readOwner(safe)
+    if (now === undefined || keys.find(now) === undefined) throw missingKey(client.chain.name, safe, now)
   }
 
   /** Transfers a gateway-owned Safe to its new owner; afterwards the gateway cannot move its money alone. */
@@ -78,18 +167,19 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     const isOwner = () =>
       client.readContract({ address: safe, abi: safeAbi, functionName: 'isOwner', args: [owner] })
     if (await isOwner()) return
+    const key = await owners.findKey(safe)
     const plan = {
       safe,
       id: `hand-over ${randomToken(16)}`,
-      call: { to: contracts.walletSetup, data: wallets.handOver(wallet), byDelegate: true },
+      call: { to: contracts.walletSetup, data: wallets.handOver(wallet, key.address), byDelegate: true },
       validUntil,
       signer: 'key',
     } as const
-    const signature = await gatewayOwner.sign?.({
-      hash: buildSignable({ ...contracts, chainId: client.chain.id }, plan).hash,
-    })
+    const signature = await key.sign?.({ hash: buildSignable(signed, plan).hash })
     if (signature === undefined) throw new Error('The key of the gateway cannot sign a hash.')
     const bundled = await bundler.send(packOperation(plan, signature))
+    // Its key was replaced just now: the next attempt asks the chain which one it has.
+    if (bundled.status === 'refused') owners.doubt(safe)
     if (bundled.status === 'sent') await awaitReceipt(client, bundled.hash, MINING_TIMEOUT_MS)
     if (!(await isOwner())) throw new Error(`The wallet ${safe} could not be transferred to its new owner.`)
   }
@@ -110,9 +200,27 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       deployed.clear()
       ready.clear()
     },
-    async prepare({ wallet, authorization, validUntil }) {
+    async prepare({ wallet, authorization, call, validUntil }) {
+      if (call.kind === 'owner') {
+        const { address, creation: data } = wallets.findSafe(wallet)
+        return deploy(address, { to: contracts.proxyFactory, data, gas: CREATION_GAS })
+      }
       const needed = authorization.kind === 'allowance' ? [wallet, wallets.delegate] : [wallet]
       await Promise.all(needed.map((each) => prepareWallet(each, validUntil)))
     },
   }
+}
+
+function planSwap(safe: Address, { id, from, to }: Pick<SignedSwap, 'id' | 'from' | 'to'>): OperationPlan {
+  return {
+    safe,
+    id,
+    call: { to: safe, data: swapOwnerCall(from, to) },
+    validUntil: SWAP_VALID_UNTIL,
+    signer: 'key',
+  }
+}
+
+function isSame(one: Address, other: Address): boolean {
+  return lowerCaseAddress(one) === lowerCaseAddress(other)
 }

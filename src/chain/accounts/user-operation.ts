@@ -25,7 +25,7 @@ import type {
 } from '../../providers/chain/port.ts'
 import { bridgeDeskAbi, entryPointAbi, safeAbi, swapDeskAbi, tokenAbi } from '../contracts/abi.ts'
 import { type AccountContracts, addressIn, lowerCaseAddress } from '../rpc/networks.ts'
-import { setAllowanceCall } from './wallets.ts'
+import { setAllowanceCall, swapOwnerCall } from './wallets.ts'
 
 /** Functions that every operation calls: finding one hashes its signature. */
 const transferFunction = prepareEncodeFunctionData({ abi: tokenAbi, functionName: 'transfer' })
@@ -137,6 +137,7 @@ export function toSafeCall(
   }
   if (call.kind === 'allowance')
     return { to: contracts.allowances, data: setAllowanceCall(delegate, call.agentId, call.dailyMicros) }
+  if (call.kind === 'owner') return { to: safe, data: swapOwnerCall(call.from, call.to) }
   const args = [lowerCaseAddress(call.to), call.units] as const
   return {
     to: addressIn(tokens, call.token),

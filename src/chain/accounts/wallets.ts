@@ -52,6 +52,9 @@ export const DEVELOPMENT_STARTER_MICROS = 1_000_000_000n
 /** Default daily allowance of cards on a development chain, separate from that of agents. */
 export const DEVELOPMENT_CARDS_MICROS = 1_000_000_000n
 
+/** Sentinel before the first entry of a Safe's list of owners. */
+const OWNERS_START: Address = '0x0000000000000000000000000000000000000001'
+
 /** Number of cached accounts: each operation needs its account's address several times, and hashing takes most of it. */
 const MAX_CACHED = 10_000
 
@@ -60,13 +63,14 @@ const DELEGATE = 'bursar:delegate'
 
 /**
  * Keys and contracts that wallets are built from.
+ * @property firstOwner key that addresses are computed from where they state none.
  * @property starterMicros default daily allowances of agents and cards.
  */
 export interface WalletMaker {
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
   readonly proxyCode: Hex
-  readonly gatewayOwner: Address
+  readonly firstOwner: () => Address
   readonly starterMicros: bigint
   readonly cardsMicros: bigint
 }
@@ -82,22 +86,21 @@ export interface Wallets {
   findSafe(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount
   /** The gateway's Safe, which spends from the allowances of others. */
   readonly delegate: Wallet
+  /** Key of the gateway that owns a Safe when it is deployed; undefined where its person's key does. */
+  findFirstOwner(wallet: Pick<Wallet, 'origin'>): Address | undefined
   /** Allowance of an agent right after the wallet's setup or hand-over. */
   firstAllowance(wallet: Pick<Wallet, 'cardCover'>, agentId: string): ChainAllowance
-  /** Address of an owner in a Safe, and the contract to deploy there, if any. */
+  /** Address of an owner in a Safe, and the contract to deploy there, if any. Of the gateway: its first one. */
   findSigner(owner: WalletOwner): { readonly address: Address; readonly contract?: OwnContract }
-  /** Call by which a gateway-owned Safe hands itself over to another owner. */
-  handOver(wallet: Pick<Wallet, 'owner' | 'cardCover'>): Hex
+  /** Call by which a gateway-owned Safe hands itself over to another owner. @param from the key that owns it now. */
+  handOver(wallet: Pick<Wallet, 'owner' | 'cardCover'>, from: Address): Hex
 }
 
 export function createWallets(maker: WalletMaker): Wallets {
-  const { contracts, tokens, proxyCode, gatewayOwner, starterMicros, cardsMicros } = maker
+  const { contracts, tokens, proxyCode, firstOwner, starterMicros, cardsMicros } = maker
   const bytecodeHash = keccak256(concat([proxyCode, pad(contracts.safe, { size: 32 })]))
   const safes = new LRUCache<string, SafeAccount>({ max: MAX_CACHED })
-  const gatewaySetup = setupCall(contracts, gatewayOwner, {
-    to: contracts.moduleSetup,
-    data: encodeFunctionData({ abi: safeAbi, functionName: 'enableModules', args: [[contracts.module]] }),
-  })
+  const gatewaySetups = new Map<Address, Hex>()
   const own = stablecoins.flatMap((token) => {
     const address = tokens[token]
     return address === undefined ? [] : [[token, address] as const]
@@ -118,8 +121,18 @@ export function createWallets(maker: WalletMaker): Wallets {
     prices: priced.map(([symbol]) => allowancePrices[symbol]),
   })
 
+  function buildGatewaySetup(owner: Address): Hex {
+    const known = gatewaySetups.get(owner)
+    if (known !== undefined) return known
+    const args = [[contracts.module]] as const
+    const data = encodeFunctionData({ abi: safeAbi, functionName: 'enableModules', args })
+    const setup = setupCall(contracts, owner, { to: contracts.moduleSetup, data })
+    gatewaySetups.set(owner, setup)
+    return setup
+  }
+
   function buildSetup(origin: WalletOwner): Hex {
-    if (origin.kind === 'gateway') return gatewaySetup
+    if (origin.kind === 'gateway') return buildGatewaySetup(origin.first ?? firstOwner())
     const args = [[contracts.module, contracts.allowances], allowances(walletTokens)] as const
     return setupCall(contracts, findSigner(origin).address, {
       to: contracts.walletSetup,
@@ -130,7 +143,7 @@ export function createWallets(maker: WalletMaker): Wallets {
   function findSafe(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): SafeAccount {
     const { origin } = wallet
     const salted = buildSalt(wallet)
-    const name = JSON.stringify([salted, origin])
+    const name = JSON.stringify([salted, origin, firstOwner()])
     const known = safes.get(name)
     if (known !== undefined) return known
     const saltNonce = BigInt(keccak256(stringToHex(salted)))
@@ -147,7 +160,7 @@ export function createWallets(maker: WalletMaker): Wallets {
   }
 
   function findSigner(owner: WalletOwner) {
-    if (owner.kind === 'gateway') return { address: gatewayOwner }
+    if (owner.kind === 'gateway') return { address: owner.first ?? firstOwner() }
     if (owner.kind === 'eoa') return { address: owner.address }
     const verifiers = (P256_PRECOMPILE << 160n) | BigInt(contracts.passkeyVerifier)
     const args = encodeAbiParameters(
@@ -166,11 +179,12 @@ export function createWallets(maker: WalletMaker): Wallets {
       agentId === CARDS_AGENT
         ? { dailyMicros: cardsMicros, spentMicros: 0n, onceMicros: cardCover, isOwn: true }
         : { dailyMicros: starterMicros, spentMicros: 0n, onceMicros: 0n, isOwn: false },
-    handOver: ({ owner, cardCover }) =>
+    findFirstOwner: ({ origin }) => (origin.kind === 'gateway' ? (origin.first ?? firstOwner()) : undefined),
+    handOver: ({ owner, cardCover }, from) =>
       encodeFunctionData({
         abi: walletSetupAbi,
         functionName: 'handOver',
-        args: [[contracts.allowances], allowances(own, cardCover), gatewayOwner, findSigner(owner).address],
+        args: [[contracts.allowances], allowances(own, cardCover), from, findSigner(owner).address],
       }),
   }
 }
@@ -194,6 +208,11 @@ export function agentHash(agentId: string): Hex {
 export function setAllowanceCall(delegate: Address, agentId: string, dailyMicros: bigint): Hex {
   const args = [delegate, agentHash(agentId), dailyMicros] as const
   return encodeFunctionData({ abi: allowanceAbi, functionName: 'setAllowance', args })
+}
+
+/** Builds the call by which a Safe with one owner replaces it. */
+export function swapOwnerCall(from: Address, to: Address): Hex {
+  return encodeFunctionData({ abi: safeAbi, functionName: 'swapOwner', args: [OWNERS_START, from, to] })
 }
 
 function setupCall(

@@ -90,8 +90,16 @@ export const safeAbi = parseAbi([
   'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address proxy)',
   'function enableModules(address[] modules)',
   'function isOwner(address owner) view returns (bool)',
+  'function getOwners() view returns (address[])',
+  'function swapOwner(address previous, address from, address to)',
   'function isModuleEnabled(address module) view returns (bool)',
   'function executeUserOpWithErrorString(address to, uint256 value, bytes data, uint8 operation)',
+])
+
+/** The part of Multicall3 that is used for writes. @see https://www.multicall3.com */
+export const multicallAbi = parseAbi([
+  'struct Call3 { address target; bool allowFailure; bytes callData; }',
+  'function aggregate3(Call3[] calls) payable',
 ])
 
 /** The 4337 module of Safes, 0.3.0. */

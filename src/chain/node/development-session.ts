@@ -1,5 +1,6 @@
 /** Sessions on development nodes, which are set up as needed and have an inexhaustible sponsor. */
 import type { Hex } from '../../providers/chain/port.ts'
+import { createKeyRing } from '../accounts/key-ring.ts'
 import { sandboxOwner } from '../keys.ts'
 import { createLanes } from '../relay/lanes.ts'
 import type { NodeClient } from '../rpc/client.ts'
@@ -24,7 +25,7 @@ export async function openDevelopmentSession(
     contracts: isPrepared ? developmentContracts() : await deployMissing(client, relayer, tokens),
     tokens: addresses,
     relayer,
-    owner: sandboxOwner(),
+    keys: createKeyRing(sandboxOwner()),
     isDevelopment: true,
     logSearch: undefined,
     x402Hashes: standInHashes,

@@ -1,9 +1,10 @@
 /** A session on one node that is set up; all caches end with it. */
 import type { TransactionReceipt } from 'viem'
-import type { LocalAccount } from 'viem/accounts'
 import { cctpOn } from '../../providers/cctp.ts'
-import type { Address, ContractSupport, EvmSigner, Hex, TokenAddresses } from '../../providers/chain/port.ts'
+import type { ContractSupport, EvmSigner, Hex, TokenAddresses } from '../../providers/chain/port.ts'
 import { createDeployments, type Deployments } from '../accounts/deployments.ts'
+import type { KeyRing } from '../accounts/key-ring.ts'
+import { createSafeOwners } from '../accounts/safe-owners.ts'
 import {
   createWallets,
   DEVELOPMENT_CARDS_MICROS,
@@ -30,8 +31,8 @@ export interface SessionOptions {
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
   readonly relayer: Relayer
-  /** The gateway's key, which signs for every Safe without another owner. */
-  readonly owner: LocalAccount
+  /** The gateway's keys, which sign for every Safe without another owner. */
+  readonly keys: KeyRing
   readonly isDevelopment: boolean
   readonly logSearch: LogSearch | undefined
   /** keccak256 of the code that the contracts of x402 may have. */
@@ -46,7 +47,7 @@ export interface EvmSession {
   readonly logSearch: LogSearch | undefined
   readonly wallets: Wallets
   readonly deployments: Deployments
-  readonly gatewayOwner: Address
+  readonly keys: KeyRing
   readonly operations: Operations
   readonly signer: EvmSigner
   /** Blocks that evidence was read from. */
@@ -61,16 +62,7 @@ export interface EvmSession {
 
 /** Opens a session on a node that is set up. */
 export async function openSession(options: SessionOptions): Promise<EvmSession> {
-  const {
-    client,
-    contracts,
-    tokens,
-    relayer,
-    owner: gatewayOwner,
-    isDevelopment,
-    logSearch,
-    x402Hashes,
-  } = options
+  const { client, contracts, tokens, relayer, keys, isDevelopment, logSearch, x402Hashes } = options
   const supported = new Set<Scheme>()
   // The only part of an address that depends on the factory.
   const proxyCode = await client.readContract({
@@ -84,7 +76,7 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     contracts,
     tokens,
     proxyCode,
-    gatewayOwner: gatewayOwner.address,
+    firstOwner: () => keys.first,
     starterMicros,
     // No allowance with real value before the owner has signed one.
     cardsMicros: isDevelopment ? DEVELOPMENT_CARDS_MICROS : 0n,
@@ -97,7 +89,8 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     return readReceipt(receipt, entryPoint, transmitter)
   }
   const bundler = createBundler({ client, relayer, entryPoint, read }, BUNDLES[kind])
-  const deployments = createDeployments({ client, relayer, bundler, wallets, contracts, gatewayOwner })
+  const owners = createSafeOwners({ client, keys })
+  const deployments = createDeployments({ client, relayer, bundler, wallets, contracts, keys, owners })
   const { prepare } = deployments
   const operations = createOperations({
     client,
@@ -105,7 +98,8 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     wallets,
     contracts,
     tokens,
-    gatewayOwner,
+    keys,
+    owners,
     logSearch,
     read,
     prepare,
@@ -118,7 +112,7 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     logSearch,
     wallets,
     deployments,
-    gatewayOwner: gatewayOwner.address,
+    keys,
     operations,
     seenBlocks,
     readReceipt: read,
@@ -131,6 +125,7 @@ export async function openSession(options: SessionOptions): Promise<EvmSession> 
     },
     forget() {
       deployments.forget()
+      owners.forget()
       operations.forget()
       relayer.forget()
     },

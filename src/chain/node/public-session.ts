@@ -5,6 +5,7 @@ import { chains } from '../../core/money/chains.ts'
 import type { Address, Hex, TokenAddresses } from '../../providers/chain/port.ts'
 import type { ChainKey } from '../../providers/keys/port.ts'
 import { toKeyAccount } from '../accounts/key-account.ts'
+import { createKeyRing, type KeyRing } from '../accounts/key-ring.ts'
 import { createQueuedRelayer } from '../relay/queued-relayer.ts'
 import { awaitReceipt } from '../relay/receipts.ts'
 import type { Fees, Relayer } from '../relay/relayer.ts'
@@ -21,8 +22,8 @@ export interface PublicChain {
   readonly tokens: TokenAddresses
   /** Key that pays for every transaction. */
   readonly sponsor: ChainKey | null | undefined
-  /** Key that signs for every Safe; the sponsor's by default. */
-  readonly owner: ChainKey | null | undefined
+  /** Keys that sign for every Safe; the sponsor's by default. */
+  readonly owners: KeyRing | null | undefined
   /** keccak256 of the code that the contracts of x402 may have. */
   readonly x402Hashes: ReadonlySet<Hex>
 }
@@ -42,7 +43,7 @@ const SEARCH_MS = 6 * 24 * 3_600_000
 /** Checks all requirements and opens a session. @throws Error listing everything that is missing or different. */
 export async function openPublicSession(
   { client, clock, log }: { client: NodeClient; clock: Clock; log: Log },
-  { variable, contracts, tokens, sponsor, owner, x402Hashes }: PublicChain,
+  { variable, contracts, tokens, sponsor, owners, x402Hashes }: PublicChain,
 ): Promise<EvmSession> {
   const problems: string[] = []
   const stranger = await otherChain(client, variable)
@@ -61,7 +62,7 @@ export async function openPublicSession(
     contracts,
     tokens,
     relayer,
-    owner: toKeyAccount(owner ?? sponsor),
+    keys: owners ?? createKeyRing(toKeyAccount(sponsor)),
     isDevelopment: false,
     x402Hashes,
     logSearch: {

@@ -1,9 +1,9 @@
 /** Operations on one node: simulation, broadcast at most once, and lookup. */
 import { BaseError, TransactionNotFoundError, type TransactionReceipt } from 'viem'
-import type { LocalAccount } from 'viem/accounts'
 import { timers } from '../../core/base/timers.ts'
 import { Failure } from '../../core/failures/failure.ts'
 import type {
+  Address,
   AuthorizedOperation,
   ChainOperation,
   Hex,
@@ -13,7 +13,9 @@ import type {
   TokenAddresses,
 } from '../../providers/chain/port.ts'
 import { buildAllowanceCall } from '../accounts/allowances.ts'
+import type { KeyRing } from '../accounts/key-ring.ts'
 import { passkeySignature } from '../accounts/owner-signature.ts'
+import type { SafeOwners } from '../accounts/safe-owners.ts'
 import {
   buildSignable,
   hashOperation,
@@ -25,7 +27,7 @@ import {
 import type { Wallets } from '../accounts/wallets.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import type { AccountContracts } from '../rpc/networks.ts'
-import type { Bundler } from './bundler.ts'
+import type { Bundled, Bundler } from './bundler.ts'
 import {
   type Execution,
   executionIn,
@@ -36,7 +38,7 @@ import {
 } from './executions.ts'
 import type { ReadReceipt } from './read-receipt.ts'
 import { findReceipt, generatePauses } from './receipts.ts'
-import { findCause, findRefusal } from './refusal.ts'
+import { findCause, findRefusal, isSignatureError } from './refusal.ts'
 import { findSwapRefusal } from './swaps.ts'
 
 /** Dependencies of operations. @property prepare prepares a wallet for its next operation. */
@@ -46,7 +48,8 @@ export interface OperationOptions {
   readonly wallets: Wallets
   readonly contracts: AccountContracts
   readonly tokens: TokenAddresses
-  readonly gatewayOwner: LocalAccount
+  readonly keys: KeyRing
+  readonly owners: SafeOwners
   readonly logSearch: LogSearch | undefined
   readonly read: (receipt: TransactionReceipt) => ReadReceipt
   prepare(operation: AuthorizedOperation): Promise<void>
@@ -55,6 +58,7 @@ export interface OperationOptions {
 /** Port methods for operations. */
 export interface Operations {
   buildOperation(operation: ChainOperation): SignableOperation
+  signAs(address: Address, operation: ChainOperation): Promise<Hex>
   submit(operation: AuthorizedOperation): Promise<Submission>
   hashOperation(operation: AuthorizedOperation): Hex
   /** Drops cached broadcasts. */
@@ -68,14 +72,18 @@ interface Broadcast {
   readonly execution: Execution | undefined
 }
 
+/** How long operations of a Safe wait for a change of its owner. */
+const CHANGE_WAIT_MS = 15_000
+
 /** Number of cached broadcasts; older ones are found by their event. */
 const MAX_CACHED = 20_000
 
 export function createOperations(options: OperationOptions): Operations {
-  const { client, bundler, wallets, contracts, tokens, gatewayOwner, logSearch, read, prepare } = options
+  const { client, bundler, wallets, contracts, tokens, keys, owners, logSearch, read, prepare } = options
   const broadcast = new Map<string, Broadcast>()
   const running = new Map<string, Promise<Submission>>()
-  const delegate = wallets.findSafe(wallets.delegate).address
+  // The first owner, which it is computed from, is known only once the database is open.
+  const findDelegate = () => wallets.findSafe(wallets.delegate).address
   const signed = { ...contracts, chainId: client.chain.id }
 
   function buildPlan(
@@ -84,7 +92,13 @@ export function createOperations(options: OperationOptions): Operations {
   ): OperationPlan {
     const safe = wallets.findSafe(wallet).address
     const signer = signedBy === 'passkey' ? 'passkey' : 'key'
-    return { safe, id, validUntil, signer, call: toSafeCall({ contracts, tokens, delegate, safe }, call) }
+    return {
+      safe,
+      id,
+      validUntil,
+      signer,
+      call: toSafeCall({ contracts, tokens, delegate: findDelegate(), safe }, call),
+    }
   }
 
   /**
@@ -96,7 +110,13 @@ export function createOperations(options: OperationOptions): Operations {
     const plan = buildPlan(operation, authorization.kind)
     if (authorization.kind !== 'allowance') return plan
     const transfer = buildAllowanceCall({ contracts, tokens }, { safe: plan.safe, ...authorization, call })
-    return { ...plan, safe: delegate, signer: 'key', call: transfer, id: `${wallet.accountId}|${plan.id}` }
+    return {
+      ...plan,
+      safe: findDelegate(),
+      signer: 'key',
+      call: transfer,
+      id: `${wallet.accountId}|${plan.id}`,
+    }
   }
 
   const toKey = ({ safe, id }: OperationPlan): OperationKey => ({
@@ -114,7 +134,15 @@ export function createOperations(options: OperationOptions): Operations {
     if (authorization.kind === 'eoa') return authorization.signature
     if (authorization.kind === 'passkey')
       return passkeySignature(wallets.findSigner(wallet.owner).address, hash, authorization)
-    return gatewayOwner.sign?.({ hash })
+    return (await owners.findKey(plan.safe)).sign?.({ hash })
+  }
+
+  /** Signs with a key of the gateway, whoever owns the Safe now. */
+  async function signAs(address: Address, operation: ChainOperation): Promise<Hex> {
+    const { hash } = buildSignable(signed, buildPlan(operation, 'gateway'))
+    const signature = await keys.find(address)?.sign?.({ hash })
+    if (signature === undefined) throw new Error(`This gateway cannot sign with the key ${address}.`)
+    return signature
   }
 
   function submit(operation: AuthorizedOperation): Promise<Submission> {
@@ -128,6 +156,11 @@ export function createOperations(options: OperationOptions): Operations {
       })
       .finally(() => running.delete(operation.id))
     running.set(operation.id, submission)
+    if (operation.call.kind === 'owner')
+      owners.hold(
+        wallets.findSafe(operation.wallet).address,
+        submission.then(() => awaitExecution(operation, CHANGE_WAIT_MS)),
+      )
     return submission
   }
 
@@ -156,10 +189,25 @@ export function createOperations(options: OperationOptions): Operations {
           )
         : await findCallRefusal(plan)
     if (callRefusal !== undefined) return resolveRefusal(operation, plan, callRefusal)
-    const bundled = await bundler.send(packOperation(plan, signature))
+    const bundled = await sendSigned(operation, plan, signature)
     if (bundled.status === 'refused') return resolveRefusal(operation, plan, bundled.reason)
     remember(operation.id, bundled)
     return { status: 'submitted', transactionHash: bundled.hash }
+  }
+
+  /** Sends an operation; once more if the gateway's key of the Safe was replaced just before. */
+  async function sendSigned(
+    operation: AuthorizedOperation,
+    plan: OperationPlan,
+    signature: Hex,
+  ): Promise<Bundled> {
+    const { kind } = operation.authorization
+    const bundled = await bundler.send(packOperation(plan, signature))
+    const isOurs = kind === 'gateway' || kind === 'allowance'
+    if (!isOurs || bundled.status === 'sent' || !isSignatureError(bundled.reason)) return bundled
+    owners.doubt(plan.safe)
+    const again = await buildSignature(operation, plan)
+    return again === undefined || again === signature ? bundled : bundler.send(packOperation(plan, again))
   }
 
   /** Checked after the simulation, which also fails if this operation was executed just before. */
@@ -243,6 +291,7 @@ export function createOperations(options: OperationOptions): Operations {
   return {
     buildOperation: (operation) => buildSignable(signed, buildPlan(operation, operation.wallet.owner.kind)),
     hashOperation: (operation) => hashOperation(signed, buildExecutedPlan(operation)),
+    signAs,
     submit,
     awaitExecution,
     forget: () => broadcast.clear(),

@@ -66,6 +66,11 @@ export function findCause(reason: string): RefusalCause {
   return /^AA2[24]/.test(reason) || reason.startsWith(ALLOWANCE) ? 'authorization' : 'transfer'
 }
 
+/** Checks whether an operation was rejected because another key owns its Safe. */
+export function isSignatureError(reason: string): boolean {
+  return reason.startsWith('AA24')
+}
+
 /** Checks whether the node could not be reached or timed out, so that the result of the request is unknown. */
 export function isConnectionError(error: unknown): boolean {
   if (error instanceof HttpRequestError || error instanceof TimeoutError) return true

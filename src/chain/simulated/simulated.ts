@@ -85,6 +85,8 @@ export async function createSimulatedChain({
   function execute(operation: AuthorizedOperation): Submission | undefined {
     const { authorization, wallet, call } = operation
     const mark = markOperation(operation)
+    if (call.kind === 'owner')
+      return { status: 'refused', reason: 'AA24 signature error', cause: 'authorization' }
     if (call.kind === 'allowance') {
       allowances.set(wallet.accountId, call.agentId, call.dailyMicros)
       state.use(mark)
@@ -152,6 +154,22 @@ export async function createSimulatedChain({
     bridgeDesk: canonicalContracts.bridgeDesk,
     findDelivery: async (nonce) => state.findTransaction(messageMark(nonce))?.hash,
     signer,
+    // There is one key here, which is never replaced.
+    gatewayKeys: null,
+    opensWith: null,
+    firstOwner: fakeAddress('owner'),
+    delegate: { accountId: 'delegate', origin: { kind: 'gateway' }, owner: { kind: 'gateway' } },
+    adoptOwners: () => undefined,
+    readSafe: async (wallet) => {
+      const isOurs = wallet.owner.kind === 'gateway'
+      const owners = [fakeAddress('owner')]
+      return deployed.has(buildSalt(wallet))
+        ? { owners, isOurs, isPersons: !isOurs, hasOtherModules: false }
+        : null
+    },
+    signAs: async (key) => {
+      throw new Error(`The simulated chain has no key ${key}.`)
+    },
     walletAddress: async (wallet) => deriveWallet(buildSalt(wallet)),
     modules: async (wallet) => listModules(wallet),
     buildOperation: (operation) => buildOperation(network, operation),

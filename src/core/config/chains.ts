@@ -25,6 +25,7 @@ export const chainVariables = {
   ...Object.fromEntries(rpcVariables.map((name) => [name, nodeUrl.optional()])),
   CHAIN_SPONSOR_KEY: privateKey.optional(),
   CHAIN_OWNER_KEY: privateKey.optional(),
+  CHAIN_OWNER_KEY_PREVIOUS: privateKey.optional(),
   ANVIL_BIN: z.string().optional(),
   ANCHOR_CHAIN: z.enum(chainNames).optional(),
   X402_CODE_HASHES: list
@@ -49,6 +50,8 @@ export interface ConfiguredChain {
   /** Private keys: 0x and 64 hex digits, or references. */
   readonly sponsorKey: string | null
   readonly ownerKey: string | null
+  /** Key that owned the smart accounts before, or the one that is to. */
+  readonly ownerKeyPrevious: string | null
   readonly anvilBinary: string | null
   /** keccak256 of the code that the contracts of x402 may have on public chains. */
   readonly x402Hashes: readonly `0x${string}`[]
@@ -66,6 +69,7 @@ interface ChainSettings {
   readonly CHAIN_RPC_URL?: string | undefined
   readonly CHAIN_SPONSOR_KEY?: string | undefined
   readonly CHAIN_OWNER_KEY?: string | undefined
+  readonly CHAIN_OWNER_KEY_PREVIOUS?: string | undefined
   readonly ANVIL_BIN?: string | undefined
   readonly ANCHOR_CHAIN?: ChainName | undefined
   readonly X402_CODE_HASHES?: readonly string[] | undefined
@@ -83,6 +87,7 @@ export function readChains(settings: ChainSettings & Readonly<Record<string, unk
       rpcVariable: settings.CHAIN_RPC_URL === undefined ? nameRpcVariable(name) : 'CHAIN_RPC_URL',
       sponsorKey: settings.CHAIN_SPONSOR_KEY ?? null,
       ownerKey: settings.CHAIN_OWNER_KEY ?? null,
+      ownerKeyPrevious: settings.CHAIN_OWNER_KEY_PREVIOUS ?? null,
       anvilBinary: settings.ANVIL_BIN ?? null,
       x402Hashes: settings.X402_CODE_HASHES?.filter(isCodeHash) ?? [],
     }

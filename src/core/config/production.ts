@@ -31,7 +31,7 @@ export function productionErrors(given: Given): string[] {
 
 function contradictions(given: Given): string[] {
   const { PUBLIC_ORIGIN: origin = '', SESSION_SECRET: session, DATA_KEY: data, CHAIN: chain } = given
-  const { CHAIN_SPONSOR_KEY: sponsor, CHAIN_OWNER_KEY: owner } = given
+  const { CHAIN_SPONSOR_KEY: sponsor, CHAIN_OWNER_KEY: owner, CHAIN_OWNER_KEY_PREVIOUS: former } = given
   const isPlain = URL.canParse(origin) && new URL(origin).protocol === 'http:'
   const isSame = (one: string | undefined, other: string | undefined) =>
     one !== undefined && one.toLowerCase() === other?.toLowerCase()
@@ -44,6 +44,9 @@ function contradictions(given: Given): string[] {
       : [],
     isSame(sponsor, owner)
       ? 'CHAIN_OWNER_KEY: must differ from CHAIN_SPONSOR_KEY: one owns wallets, the other pays gas'
+      : [],
+    isSame(sponsor, former)
+      ? 'CHAIN_OWNER_KEY_PREVIOUS: must differ from CHAIN_SPONSOR_KEY: one owns wallets, the other pays gas'
       : [],
     chain === undefined
       ? []

@@ -406,7 +406,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     given.PEG_FEEDS !== undefined && given[nodeVariables(given)[0] ?? ''] === undefined
       ? ['PEG_FEEDS: needs a node of the first chain; a sandbox sets prices by POST /sandbox/prices']
       : []
-  const rotated = ['DATA_KEY', 'SESSION_SECRET'].flatMap((name) => {
+  const rotated = ['CHAIN_OWNER_KEY', 'DATA_KEY', 'SESSION_SECRET'].flatMap((name) => {
     const previous = `${name}_PREVIOUS`
     if (given[previous] === undefined) return []
     if (given[name] === undefined) return [`${name}: missing; it is the key that replaces ${previous}`]

@@ -26,9 +26,10 @@ export interface WalletModule {
 /**
  * On-chain owner of a smart account. `gateway`: the gateway's own key. A passkey's P-256 coordinates are 32 bytes
  * each.
+ * @property first of a first owner: the gateway's key that the address is computed from; absent: the first of the deployment.
  */
 export type WalletOwner =
-  | { readonly kind: 'gateway' }
+  | { readonly kind: 'gateway'; readonly first?: Address }
   | { readonly kind: 'passkey'; readonly x: Hex; readonly y: Hex }
   | { readonly kind: 'eoa'; readonly address: Address }
 
@@ -80,8 +81,8 @@ export interface BurnTerms {
 }
 
 /**
- * Call of a smart account: a payment, a payment to the swap desk (`to`) that buys another token in the same operation, or a daily
- * allowance of an agent in millionths of a US dollar per UTC day.
+ * Call of a smart account: a payment, a payment to the swap desk (`to`) that buys another token in the same operation, a daily
+ * allowance of an agent in millionths of a US dollar per UTC day, or a change of its owner, from one key of the gateway to another.
  */
 export type WalletCall =
   | { readonly kind: 'transfer'; readonly token: Stablecoin; readonly to: Address; readonly units: bigint }
@@ -93,6 +94,7 @@ export type WalletCall =
       readonly route: SwapRoute
     }
   | { readonly kind: 'allowance'; readonly agentId: string; readonly dailyMicros: bigint }
+  | { readonly kind: 'owner'; readonly from: Address; readonly to: Address }
 
 /** An operation of a smart account, as signed. */
 export interface ChainOperation {
@@ -406,6 +408,54 @@ export function tokenAddress({ name, tokens }: Pick<Chain, 'name' | 'tokens'>, t
   throw new Failure('invalid_request', `token: ${message}`, { issues: [{ path: 'token', message }] })
 }
 
+/** A signed change of a Safe's owner. It can do nothing else, and whoever sends it only completes it. */
+export interface SignedSwap {
+  readonly id: string
+  readonly from: Address
+  readonly to: Address
+  readonly signature: Hex
+}
+
+/** Id of the operation that changes a Safe's owner: its nonce, so that the chain executes it once. @param attempt after some reverted. */
+export function swapId({ from, to }: Pick<SignedSwap, 'from' | 'to'>, attempt = 0): string {
+  const id = `swap-owner ${from.toLowerCase()} ${to.toLowerCase()}`
+  return attempt === 0 ? id : `${id} ${attempt}`
+}
+
+/** What the database knows of the gateway's keys. Addresses are in lower case. */
+export interface OwnerBook {
+  /** Key that addresses are computed from where they state none. */
+  readonly first: Address
+  /** Key that all Safes are to have. */
+  readonly target: Address
+  /** Every key that has owned Safes, or is to. */
+  readonly known: readonly Address[]
+  /** Finds the changes of a Safe's owner that were signed and kept. */
+  findSwaps(chain: ChainName, safe: Address): Promise<readonly SignedSwap[]>
+}
+
+/**
+ * State of a deployed Safe that the gateway may own. Addresses are in lower case.
+ * @property isOurs a key that the gateway has or had is an owner. @property isPersons the wallet's present owner is one, who is not the
+ *   gateway.
+ * @property hasOtherModules it has a module that the gateway does not know: somebody else can act for it.
+ */
+export interface SafeState {
+  readonly owners: readonly Address[]
+  readonly isOurs: boolean
+  readonly isPersons: boolean
+  readonly hasOtherModules: boolean
+}
+
+/** The gateway's keys on a chain. Addresses are in lower case. */
+export interface GatewayKeys {
+  readonly current: Address
+  readonly previous: Address | null
+}
+
+/** Latest time of execution of a change of the owner: it waits for a Safe's deployment, which may never come. */
+export const SWAP_VALID_UNTIL = new Date('9999-12-31T00:00:00Z')
+
 /** The chain port. Adapters: `anvil` (started by the gateway), `rpc` (an external node), `simulated` (in memory). */
 export interface Chain {
   readonly name: ChainName
@@ -423,6 +473,24 @@ export interface Chain {
   readonly swapDesk: Address
   /** Our contract that burns USDC which is minted on another chain. */
   readonly bridgeDesk: Address
+
+  /** The gateway's keys; null where they are the sandbox's own, which are never replaced. */
+  readonly gatewayKeys: GatewayKeys | null
+  /** Key that the address of a new Safe is computed from; null: the first owner of the deployment. */
+  readonly opensWith: Address | null
+  /** Key that addresses are computed from where they state none; lower case. */
+  readonly firstOwner: Address
+  /** The gateway's own Safe, which spends the allowances of agents. */
+  readonly delegate: Wallet
+  /** Tells what the database knows of the gateway's keys. Until then the first owner is the owner of now. */
+  adoptOwners(book: OwnerBook): void
+  /** Reads who owns a Safe; null while it is not deployed. @param at `final`: in a block that can no longer change. */
+  readSafe(wallet: Wallet, at: 'latest' | 'final'): Promise<SafeState | null>
+  /**
+   * Signs an operation with a key of the gateway, whoever owns the Safe now.
+   * @throws Error for a key that this gateway does not have; Failure `provider_unavailable` when it cannot be used now.
+   */
+  signAs(key: Address, operation: ChainOperation): Promise<Hex>
 
   /** Computes the address of the account's Safe, deployed or not. */
   walletAddress(wallet: Pick<Wallet, 'accountId' | 'isEscrow' | 'origin'>): Promise<Address>

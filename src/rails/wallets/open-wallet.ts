@@ -6,7 +6,7 @@ import type { NewId } from '../../core/base/ids.ts'
 import type { Money, Stablecoin } from '../../core/money/money.ts'
 import type { Address, Chain, WalletOwner } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
-import { insertWallet } from './store.ts'
+import { insertWallet, openedBy } from './store.ts'
 
 /** Initial funds of a demo wallet in smallest units: 1,000 USDC, 500 EURC, 250 USDT, 250 PYUSD. */
 export const demoFunds: readonly (Money & { asset: Stablecoin })[] = [
@@ -24,7 +24,8 @@ export async function openWallet(
   { database, chain }: { database: Connection; chain: Chain },
   { accountId, owner = { kind: 'gateway' }, at }: { accountId: string; owner?: WalletOwner; at: Date },
 ): Promise<Address> {
-  const wallet = { accountId, origin: owner, owner }
+  const origin = owner.kind === 'gateway' ? openedBy(chain.opensWith) : owner
+  const wallet = { accountId, origin, owner }
   const address = await chain.walletAddress(wallet)
   await insertWallet(database, { ...wallet, address, chain: chain.name, at })
   return address

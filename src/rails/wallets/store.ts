@@ -18,6 +18,7 @@ import type {
   SwapRoute,
   Wallet,
   WalletCall,
+  WalletOwner,
 } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import type { TransferTable } from '../../storage/schema.ts'
@@ -88,10 +89,18 @@ export function buildCall({
     : { kind: 'swap', token, to, units, route }
 }
 
-/** The escrow of an account, see {@link Wallet.isEscrow}. */
-export function buildEscrow(accountId: string): Wallet {
-  const gateway = { kind: 'gateway' } as const
-  return { accountId, isEscrow: true, origin: gateway, owner: gateway }
+/**
+ * The escrow of an account, see {@link Wallet.isEscrow}.
+ * @param first key of the gateway that its address is computed from; null: the first owner of the deployment.
+ */
+export function buildEscrow(accountId: string, first: string | null): Wallet {
+  const origin = openedBy(first === null ? null : toAddress(first))
+  return { accountId, isEscrow: true, origin, owner: { kind: 'gateway' } }
+}
+
+/** First owner of a Safe that the gateway opens. @param first null: the first owner of the deployment. */
+export function openedBy(first: Address | null): WalletOwner {
+  return first === null ? { kind: 'gateway' } : { kind: 'gateway', first: lowerCase(first) }
 }
 
 /** Finds the account whose escrow has this address. */
@@ -219,17 +228,22 @@ export async function insertTransfer(
     },
     [accountId, decisionId, transferText(row)],
   )
-  const wallet = walletWritten(accountId, inserted?.written ?? null)
-  return wallet !== undefined && row.payer === 'escrow' ? buildEscrow(accountId) : wallet
+  const written = inserted?.written ?? null
+  return row.payer === 'escrow' ? escrowWritten(accountId, written) : walletWritten(accountId, written)
 }
 
 const writtenWallet = z.object({ origin: z.unknown(), owner: z.unknown(), card_cover: z.string() })
+const writtenEscrow = z.object({ escrow_first: z.string().nullable() })
 
 /** Reads the wallet that `transfer_insert` returned; undefined where it wrote nothing. */
 export function walletWritten(accountId: string, written: Json | null): Wallet | undefined {
   if (written === null) return undefined
   const { card_cover, ...owners } = writtenWallet.parse(written)
   return parseWallet(accountId, { ...owners, card_cover: BigInt(card_cover) })
+}
+
+function escrowWritten(accountId: string, written: Json | null): Wallet | undefined {
+  return written === null ? undefined : buildEscrow(accountId, writtenEscrow.parse(written).escrow_first)
 }
 
 /** Updates a transfer. A completed transfer never changes again. */
@@ -275,7 +289,7 @@ const transferAndWallet = (database: Connection) =>
     .selectFrom('transfer')
     .innerJoin('wallet', 'wallet.account_id', 'transfer.account_id')
     .selectAll('transfer')
-    .select(['wallet.origin', 'wallet.owner', 'wallet.card_cover'])
+    .select(['wallet.origin', 'wallet.owner', 'wallet.card_cover', 'wallet.escrow_first'])
 
 /** Finds open transfers on a chain last touched before a moment, the longest untouched first. */
 export async function openTransfers(
@@ -407,11 +421,16 @@ export async function findTransferOfFunding(
     : { ...parseTransfer(row), failure: row.failure, failureCode: row.failure_code }
 }
 
-function parseTransfer(row: Selectable<TransferTable> & WalletColumns): Transfer {
+function parseTransfer(
+  row: Selectable<TransferTable> & WalletColumns & { readonly escrow_first: string | null },
+): Transfer {
   const route = parseRoute(row.route)
   return {
     id: row.id,
-    wallet: row.payer === 'escrow' ? buildEscrow(row.account_id) : parseWallet(row.account_id, row),
+    wallet:
+      row.payer === 'escrow'
+        ? buildEscrow(row.account_id, row.escrow_first)
+        : parseWallet(row.account_id, row),
     authorization: authorization.parse(row.authorized),
     ...(route === null ? {} : { route }),
     ...(row.funding_id === null ? {} : { fundingId: row.funding_id }),

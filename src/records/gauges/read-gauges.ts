@@ -9,6 +9,7 @@ import type { ChainName } from '../../core/money/chains.ts'
 import { stablecoins, toDecimal } from '../../core/money/money.ts'
 import type { Chain } from '../../providers/chain/port.ts'
 import type { Gauge } from '../../providers/metrics/port.ts'
+import { countOwnersLeft } from '../../rails/wallets/owners/owner-store.ts'
 import type { Database, Statement } from '../../storage/database.ts'
 import { readCardFloat } from './card-float.ts'
 
@@ -60,6 +61,18 @@ const anchored: Statement = {
   text: `select coalesce(max(day) filter (where state = 'confirmed') + 1, min(day))::text as until from decision_anchor`,
 }
 
+/** Safes that a former key is needed for after a replacement: those of a chain that was added. */
+const owners: Statement = {
+  name: 'gauge_owners',
+  text: `select c.chain, (select count(*) from owner_swap s where s.chain = c.chain and s.state in ('new', 'sent') and s.signature is null) as count
+    from unnest($1::text[]) as c (chain)`,
+}
+
+const openRotation: Statement = {
+  name: 'gauge_owner_rotation',
+  text: 'select to_owner from owner_rotation where finished_at is null',
+}
+
 /** Time limit per source, because a scrape waits for all of them. */
 const READ_TIMEOUT_MS = 2_000
 
@@ -93,13 +106,15 @@ async function readStored(
   { database, chains, settings }: Omit<GaugeDependencies, 'clock'>,
   now: Date,
 ): Promise<Gauge[]> {
-  const [[depths], drifts, shortfalls, raised, float, [anchors]] = await Promise.all([
+  const here = [...chains.all.map(({ name }) => name), ...chains.absent]
+  const [[depths], drifts, shortfalls, raised, float, [anchors], former] = await Promise.all([
     database.call<Record<string, bigint>>(backlog, [now]),
     database.call<{ chain: string; token: string; wallets: bigint; units: string }>(drift, []),
     database.call<{ chain: string; token: string; units: string }>(shortfall, []),
     database.call<{ domain: string; count: bigint }>(alarms, []),
     readCardFloat(database),
     settings.anchorChain === null ? [] : database.call<{ until: string | null }>(anchored, []),
+    readFormerOwners(database, here),
   ])
   const namePosition = ({ chain, token }: { chain: string; token: string }) => `${chain} ${token}`
   const missing = new Map(shortfalls.map((row) => [namePosition(row), BigInt(row.units)]))
@@ -135,7 +150,13 @@ async function readStored(
       labels: { domain },
       value: open.get(domain) ?? 0,
     })),
-    ...[...chains.all.map(({ name }) => name), ...chains.absent]
+    ...former.map(({ chain, count }) => ({
+      name: 'former_owner_safes',
+      help: 'Smart accounts that still have a former CHAIN_OWNER_KEY, by chain: CHAIN_OWNER_KEY_PREVIOUS is needed above zero.',
+      labels: { chain },
+      value: count,
+    })),
+    ...here
       .flatMap((chain) => stablecoins.map((asset) => ({ chain, asset })))
       .flatMap(({ chain, asset }) => [
         {
@@ -161,6 +182,19 @@ async function readStored(
         },
       ]),
   ]
+}
+
+async function readFormerOwners(
+  database: GaugeDependencies['database'],
+  here: readonly string[],
+): Promise<readonly { readonly chain: string; readonly count: number }[]> {
+  const [open] = await database.call<{ to_owner: string }>(openRotation, [])
+  if (open !== undefined) {
+    const counts = await countOwnersLeft(database, { chains: here, to: open.to_owner })
+    return counts.map(({ chain, left }) => ({ chain, count: left }))
+  }
+  const rows = await database.call<{ chain: string; count: bigint }>(owners, [here])
+  return rows.map(({ chain, count }) => ({ chain, count: Number(count) }))
 }
 
 async function readLag(chain: Pick<Chain, 'name' | 'latestBlockAt'>, clock: Clock): Promise<Gauge[]> {

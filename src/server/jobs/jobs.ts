@@ -14,6 +14,7 @@ import { sendCardStates } from '../../rails/cards/send-states.ts'
 import { followBrokerageAccounts } from '../../rails/investing/brokerage-account.ts'
 import { payDividends } from '../../rails/investing/dividends.ts'
 import { collectChannels } from '../../rails/selling/payments/collect-channels.ts'
+import { createSwapOwners } from '../../rails/wallets/owners/swap-owners.ts'
 import { screenKeptDeposits } from '../../rails/wallets/reconcile/release-deposits.ts'
 import { anchorHead } from '../../records/decisions/anchor-head.ts'
 import { createSealRound } from '../../records/decisions/seal-decisions.ts'
@@ -141,6 +142,7 @@ const table = (mode: Services['settings']['mode'], pace: Pace): readonly JobRow[
   },
   { name: 'settle-reviews', everyMs: 2_000, round: settleReviews },
   { name: 'keep-purses', everyMs: 5_000, round: stateful(createKeepPurses), isOnEachChain: true },
+  { name: 'swap-owners', everyMs: 1_000, round: stateful(createSwapOwners), isOnEachChain: true },
   { name: 'screen-deposits', everyMs: 5_000, round: screenKeptDeposits, isOnEachChain: true },
   { name: 'reconcile', everyMs: 5_000, round: stateful(createReconcile), isOnEachChain: true },
   { name: 'pay-dividends', everyMs: mode === 'sandbox' ? 5_000 : 60_000, round: payDividends },

@@ -15,7 +15,7 @@ function addressOn(tokens: TokenAddresses, origin: WalletOwner): string {
     contracts: canonicalContracts,
     tokens,
     proxyCode: '0x6000',
-    gatewayOwner: '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
+    firstOwner: () => '0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f',
     starterMicros: 0n,
     cardsMicros: 0n,
   })

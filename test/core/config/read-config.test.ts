@@ -79,6 +79,7 @@ describe('the configuration', () => {
           rpcVariable: 'CHAIN_RPC_URL_BASE_SEPOLIA',
           sponsorKey: null,
           ownerKey: null,
+          ownerKeyPrevious: null,
           anvilBinary: null,
           x402Hashes: [],
         },
@@ -368,6 +369,26 @@ describe('the configuration', () => {
       'SANDBOX_MARKET_HOURS',
     ])
     expect(listErrors({ ...production, PUBLIC_ORIGIN: 'http://127.0.0.1:8787' })).toEqual([])
+  })
+
+  it('takes a previous key of owners beside another one only', () => {
+    const previous = { CHAIN_OWNER_KEY_PREVIOUS: production.CHAIN_OWNER_KEY }
+    expect(listErrors(previous)).toEqual([
+      'CHAIN_OWNER_KEY: missing; it is the key that replaces CHAIN_OWNER_KEY_PREVIOUS',
+    ])
+    expect(listErrors({ ...production, ...previous })).toEqual([
+      'CHAIN_OWNER_KEY_PREVIOUS: must differ from CHAIN_OWNER_KEY',
+    ])
+    const other = { ...production, CHAIN_OWNER_KEY: `0x${'3'.repeat(64)}` }
+    expect(listErrors({ ...other, ...previous })).toEqual([])
+    expect(listErrors({ ...other, CHAIN_OWNER_KEY_PREVIOUS: production.CHAIN_SPONSOR_KEY })).toEqual([
+      'CHAIN_OWNER_KEY_PREVIOUS: must differ from CHAIN_SPONSOR_KEY: one owns wallets, the other pays gas',
+    ])
+    const read = readConfig({ ...other, ...previous }).chains[0]
+    expect([read.ownerKey, read.ownerKeyPrevious]).toEqual([
+      other.CHAIN_OWNER_KEY,
+      production.CHAIN_OWNER_KEY,
+    ])
   })
 
   it('takes a previous data key beside another one only', () => {

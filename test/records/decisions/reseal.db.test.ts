@@ -42,7 +42,7 @@ onBothEngines('sealed data under a new key', (database) => {
   it('is read meanwhile, counted once, and told where no key opens it', async () => {
     const { kysely } = database()
     const before = Buffer.from(first)
-    await claimDeployment(database(), { dataKey: before, chainId: null, chainOwner: null }, noon)
+    await claimDeployment(database(), { dataKey: before, chainId: null, chainOwners: null }, noon)
     const ids: string[] = []
     for (const name of ['ada', 'grace', 'mallory']) {
       const { id } = await createAccount(

@@ -19,7 +19,7 @@ import { keyedHash } from '../../../core/base/seal.ts'
 import { timers } from '../../../core/base/timers.ts'
 import { Failure } from '../../../core/failures/failure.ts'
 import { type Stablecoin, stablecoins } from '../../../core/money/money.ts'
-import { CARDS_AGENT, type Chain } from '../../../providers/chain/port.ts'
+import { type Address, CARDS_AGENT, type Chain } from '../../../providers/chain/port.ts'
 import { type Connection, callForRow } from '../../../storage/database.ts'
 import { isWalletBusy, walletBusy } from '../signing/signer-store.ts'
 import { buildEscrow, findWallet, lowerCase, parseStablecoin } from '../store.ts'
@@ -116,7 +116,7 @@ interface BegunPull {
 }
 
 type OpeningParts = Pick<EscrowParts, 'database'> & {
-  readonly chain: Pick<Chain, 'name' | 'walletAddress'>
+  readonly chain: Pick<Chain, 'name' | 'walletAddress' | 'opensWith'>
   readonly settings: { readonly dataKey: Uint8Array }
 }
 
@@ -155,16 +155,36 @@ async function beginPull(
 
 /** Stores the address of an account's escrow, by which its movements are known, and the wallet to which its money goes back. */
 async function openEscrow({ database, chain, settings }: OpeningParts, accountId: string): Promise<void> {
-  const escrow = lowerCase(await chain.walletAddress(buildEscrow(accountId)))
+  const first = chain.opensWith === null ? null : lowerCase(chain.opensWith)
+  const escrow = lowerCase(await chain.walletAddress(buildEscrow(accountId, first)))
   const home = await findWallet(database, accountId)
   if (home === undefined) return
   await database.call(
     {
       name: 'wallet_escrow',
-      text: 'update wallet set escrow = $2, escrow_mac = $3 where account_id = $1 and escrow is null',
+      text: `update wallet set escrow = $2, escrow_mac = $3, escrow_first = $4 where account_id = $1 and escrow is null`,
     },
-    [accountId, escrow, escrowMac(settings.dataKey, { accountId, escrow, home })],
+    [accountId, escrow, escrowMac(settings.dataKey, { accountId, escrow, home }), first],
   )
+}
+
+/**
+ * Computes where an account's escrow is. Its first owner is stored, so that it is checked: who only writes to the database cannot
+ * redirect a pull.
+ */
+async function findOpenEscrow(
+  { database, chain, settings }: OpeningParts,
+  accountId: string,
+): Promise<Address> {
+  const row = await database.kysely
+    .selectFrom('wallet')
+    .select(['address', 'escrow_first', 'escrow_mac'])
+    .where('account_id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  const address = await chain.walletAddress(buildEscrow(accountId, row.escrow_first))
+  const parts = { accountId, escrow: lowerCase(address), home: row.address }
+  if (row.escrow_mac === escrowMac(settings.dataKey, parts)) return address
+  throw new Error(`The escrow of ${accountId} is not the one that this gateway has opened.`)
 }
 
 /** Authenticates where the money of an escrow goes back to: who only writes to the database cannot redirect it. */
@@ -180,9 +200,14 @@ async function sendPull(
   parts: EscrowParts,
   { accountId, decisionId, asset, units, authorizedBy }: BegunPull & { authorizedBy: TransferAuthorization },
 ): Promise<void> {
+  const destination = await findOpenEscrow(parts, accountId).catch((err: unknown) => {
+    logOpen(parts, decisionId, err)
+    return null
+  })
+  if (destination === null) return
   await sendTransfer(parts, {
     ...{ authorizedBy, accountId, decisionId, token: asset, units },
-    destination: await parts.chain.walletAddress(buildEscrow(accountId)),
+    destination,
     at: parts.clock(),
   }).catch((err: unknown) => logOpen(parts, decisionId, err))
 }

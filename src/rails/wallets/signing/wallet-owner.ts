@@ -5,7 +5,7 @@ import type { Authorization, WalletOwner } from '../../../providers/chain/port.t
 const hex = z.templateLiteral(['0x', z.string().regex(/^[0-9a-fA-F]*$/)])
 
 export const walletOwner: z.ZodType<WalletOwner> = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('gateway') }),
+  z.object({ kind: z.literal('gateway'), first: hex.exactOptional() }),
   z.object({ kind: z.literal('passkey'), x: hex, y: hex }),
   z.object({ kind: z.literal('eoa'), address: hex }),
 ])

@@ -33,7 +33,7 @@ onBothEngines('the money of an escrow', (database) => {
     const { chain } = parts
     const { accountId, address } = await openFundedAccount(parts)
     await beginPullsOfHolds(parts, accountId, systemClock())
-    const escrow = await chain.walletAddress(buildEscrow(accountId))
+    const escrow = await chain.walletAddress(buildEscrow(accountId, null))
     await chain.mint([{ token: 'USDC', to: escrow, units: 70n }])
     await post(database(), {
       id: `fund:${accountId}`,

@@ -48,7 +48,7 @@ onBothEngines('money beside wallets', (database) => {
     const purse = lowerCase(purseKey(dataKey, accountId).address)
     const opened = { id: accountId, accountId, address: purse, home, chunk: 0n, at: systemClock() }
     await openPurse({ database: database(), dataKey }, opened)
-    const escrow = lowerCase(await chain.walletAddress(buildEscrow(accountId)))
+    const escrow = lowerCase(await chain.walletAddress(buildEscrow(accountId, null)))
     await database()
       .kysely.updateTable('wallet')
       .set({ escrow, escrow_mac: 'mac' })

@@ -30,6 +30,6 @@ begin
     valid_until timestamptz, mac text, payer text, route jsonb, state text, funding text)
   where a.place <> all (v_unusable)
   on conflict do nothing
-  returning w.decision_id, (select jsonb_build_object('origin', p.origin, 'owner', p.owner, 'card_cover', p.card_cover::text)
+  returning w.decision_id, (select jsonb_build_object('origin', p.origin, 'owner', p.owner, 'card_cover', p.card_cover::text, 'escrow_first', p.escrow_first)
     from wallet p where p.account_id = w.account_id);
 end $$;
