@@ -56,6 +56,7 @@ export interface Schema {
   event: EventTable
   event_head: EventHeadTable
   event_outbox: EventOutboxTable
+  event_publication: EventPublicationTable
   failed_factor: FailedFactorTable
   federated_identity: FederatedIdentityTable
   funding: FundingTable
@@ -683,7 +684,6 @@ export interface EarmarkTable {
 
 export interface EventTable {
   account_id: string
-  sequence: bigint
   id: string
   agent_id: string | null
   type: string
@@ -691,8 +691,6 @@ export interface EventTable {
   object_id: string
   data: JsonColumn
   at: Date
-  published_at: Date
-  task: string | null
 }
 
 export interface EventHeadTable {
@@ -702,13 +700,16 @@ export interface EventHeadTable {
 
 export interface EventOutboxTable {
   position: Generated<bigint>
+  event_id: string
+}
+
+export interface EventPublicationTable {
   account_id: string
+  last_sequence: bigint
   agent_id: string | null
-  type: string
-  object_kind: string
-  object_id: string
-  data: JsonColumn
-  at: Date
+  event_ids: readonly string[]
+  tasks: readonly string[] | null
+  published_at: Date
 }
 
 export interface FailedFactorTable {

@@ -4,13 +4,12 @@
 -- Locks: none.
 create or replace function event_of_transfer() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  select new.account_id, d.key_id,
+  perform event_write(new.account_id, d.key_id,
     case new.state when 'confirmed' then 'transfer.confirmed' when 'failed' then 'transfer.failed' else 'transfer.submitted' end,
     'transfer', new.id,
     jsonb_build_object('operation', d.operation, 'decisionId', new.decision_id, 'asset', new.token, 'units', new.units::text,
       'chain', new.chain, 'destination', new.destination, 'transactionHash', new.transaction_hash, 'reason', new.failure_code),
-    new.updated_at
+    new.updated_at)
   from decision d where d.id = new.decision_id and new.funding_id is null and d.operation not in ('cards.pull', 'cards.return', 'swaps.execute');
   return null;
 end $$;
