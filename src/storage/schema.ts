@@ -68,7 +68,6 @@ export interface Schema {
   journal_usage: JournalUsageTable
   kyc_application: KycApplicationTable
   kyc_decision: KycDecisionTable
-  ledger_transaction: LedgerTransactionTable
   login_destination: LoginDestinationTable
   mcp_question: McpQuestionTable
   mcp_session: McpSessionTable
@@ -855,13 +854,6 @@ export interface KycDecisionTable {
   decided_at: Date
 }
 
-export interface LedgerTransactionTable {
-  id: string
-  kind: string
-  reference: string
-  at: Date
-}
-
 export interface LoginDestinationTable {
   destination_hash: string
   account_id: string
@@ -1176,6 +1168,9 @@ export interface PostingTable {
   destination: string
   asset: string
   units: bigint
+  kind: string | null
+  reference: string | null
+  at: Date | null
 }
 
 export interface PreparedPayoutTable {

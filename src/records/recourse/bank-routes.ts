@@ -28,15 +28,17 @@ function findPayoutRow({ kysely }: Connection, id: string) {
     .selectFrom('payout')
     .innerJoin('reservation', 'reservation.decision_id', 'payout.decision_id')
     .leftJoin('transfer', 'transfer.decision_id', 'payout.decision_id')
-    .leftJoin('ledger_transaction', (join) =>
-      join.on('ledger_transaction.id', '=', sql<string>`'payout:' || payout.id || ':returned'`),
+    .leftJoin('posting', (join) =>
+      join
+        .on('posting.transaction_id', '=', sql<string>`'payout:' || payout.id || ':returned'`)
+        .on('posting.ordinal', '=', 1),
     )
     .select([
       'payout.status',
       'payout.provider_id as providerId',
       'reservation.status as hold',
       'transfer.id as funding',
-      'ledger_transaction.id as returned',
+      'posting.transaction_id as returned',
     ])
     .where('payout.id', '=', id)
     .executeTakeFirstOrThrow()

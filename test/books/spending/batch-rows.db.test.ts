@@ -13,7 +13,6 @@ const TABLES = [
   'decision',
   'event',
   'idempotency',
-  'ledger_transaction',
   'outflow_slot',
   'posting',
   'reservation',

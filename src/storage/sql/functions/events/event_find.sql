@@ -10,6 +10,7 @@ declare
   v_high bigint := (select h.last_sequence from event_head h where h.account_id = p_account);
   v_middle bigint;
   v_last bigint;
+  v_reach int;
   v_found bigint;
 begin
   if not exists (select from event e where e.id = p_event and e.account_id = p_account) then
@@ -31,17 +32,17 @@ begin
       v_high := v_middle;
     end if;
   end loop;
-  select n.last_sequence - cardinality(n.event_ids) + array_position(n.event_ids, p_event) into v_found
-  from (
-    (select * from event_publication p where p.account_id = p_account and p.last_sequence <= v_low
-      order by p.last_sequence desc limit 100)
-    union all
-    (select * from event_publication p where p.account_id = p_account and p.last_sequence > v_low order by p.last_sequence limit 100)
-  ) n
-  where p_event = any (n.event_ids);
-  if not found then
-    select p.last_sequence - cardinality(p.event_ids) + array_position(p.event_ids, p_event) into v_found
-    from event_publication p where p.account_id = p_account and p_event = any (p.event_ids);
-  end if;
+  foreach v_reach in array array[3, 100, null] loop
+    select n.last_sequence - cardinality(n.event_ids) + array_position(n.event_ids, p_event) into v_found
+    from (
+      (select p.last_sequence, p.event_ids from event_publication p
+        where p.account_id = p_account and p.last_sequence <= v_low order by p.last_sequence desc limit v_reach)
+      union all
+      (select p.last_sequence, p.event_ids from event_publication p
+        where p.account_id = p_account and p.last_sequence > v_low order by p.last_sequence limit v_reach)
+    ) n
+    where p_event = any (n.event_ids);
+    exit when found;
+  end loop;
   return v_found;
 end $$;
