@@ -61,14 +61,14 @@ export function claimEndpoints(
 
 const dueStatement: Statement = {
   name: 'webhook_due',
-  text: `select d.id, d.tries, w.url, w.secret, w.previous_secret, w.previous_until, e.account_id, d.sequence, e.id as event_id,
-      e.agent_id, e.type, e.object_kind, e.object_id, e.data, e.at, p.task
-    from webhook_delivery d join event e on e.id = d.event_id
-      join webhook_endpoint w on w.id = d.endpoint_id
+  text: `select d.id, d.tries, w.url, w.secret, w.previous_secret, w.previous_until, e.account_id, e.sequence, e.id as event_id,
+      e.agent_id, e.type, e.object_kind, e.object_id, e.data, e.at, e.task
+    from webhook_delivery d join webhook_endpoint w on w.id = d.endpoint_id
       cross join lateral (
-        select n.tasks[cardinality(n.event_ids) - (n.last_sequence - d.sequence)::int] as task from event_publication n
-        where n.account_id = d.account_id and n.last_sequence >= d.sequence order by n.last_sequence limit 1
-      ) p
+        select * from published_event p
+        where p.account_id = d.account_id and p.last_sequence >= d.sequence and p.id = d.event_id
+        order by p.last_sequence limit 1
+      ) e
     where d.endpoint_id = $1 and d.status = 'pending' and d.next_attempt_at <= $2
     order by d.next_attempt_at, d.id
     limit $3`,

@@ -60,8 +60,14 @@ end $$;
 drop table event_outbox_before;
 
 -- What readers see. Sequences of one publication lie below those of the next: `order by last_sequence, sequence` reads it in order.
+-- Transfers are never deleted, and only their state, hash and failure change: their events have only those. Older ones have it all.
 create view published_event as
 select p.account_id, p.last_sequence - cardinality(p.event_ids) + n.place as sequence, p.last_sequence, p.agent_id, e.id, e.type,
-  e.object_kind, e.object_id, e.data, e.at, p.tasks[n.place] as task, p.published_at
+  e.object_kind, e.object_id,
+  case when e.object_kind = 'transfer' and not e.data ? 'units' then (
+    select jsonb_build_object('decisionId', t.decision_id, 'asset', t.token, 'units', t.units::text, 'chain', t.chain,
+      'destination', t.destination, 'transactionHash', null, 'reason', null)
+    from transfer t where t.id = e.object_id) || e.data else e.data end as data,
+  e.at, p.tasks[n.place] as task, p.published_at
 from event_publication p cross join lateral unnest(p.event_ids) with ordinality as n (event_id, place)
   join event e on e.id = n.event_id;

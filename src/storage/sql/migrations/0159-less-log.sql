@@ -29,3 +29,6 @@ alter table transfer drop constraint transfer_account_id_fkey;
 -- By the hour: the time of each new key would change the range of its block with every key.
 drop index idempotency_expired;
 create index idempotency_expired on idempotency using brin (date_trunc('hour', created_at at time zone 'UTC')) with (autosummarize = on);
+
+-- What another account's transfer brought is found by its posting.
+drop index transfer_received;

@@ -35,6 +35,7 @@ begin
     select n.place, e.*,
       case e.object_kind when 'key' then (select k.task from access_key k where k.id = e.object_id)
         else (select d.facts->>'task' from decision d where d.id = case e.object_kind when 'decision' then e.object_id
+          when 'transfer' then (select t.decision_id from transfer t where t.id = e.object_id)
           else e.data->>'decisionId' end) end as task
     from unnest(v_ids) with ordinality as n (event_id, place) join event e on e.id = n.event_id
   ), head as (
