@@ -59,6 +59,7 @@ export interface Schema {
   event: EventTable
   event_head: EventHeadTable
   event_outbox: EventOutboxTable
+  event_publication: EventPublicationTable
   failed_factor: FailedFactorTable
   federated_identity: FederatedIdentityTable
   funding: FundingTable
@@ -70,7 +71,6 @@ export interface Schema {
   journal_usage: JournalUsageTable
   kyc_application: KycApplicationTable
   kyc_decision: KycDecisionTable
-  ledger_transaction: LedgerTransactionTable
   login_destination: LoginDestinationTable
   mcp_question: McpQuestionTable
   mcp_session: McpSessionTable
@@ -717,7 +717,6 @@ export interface EarmarkTable {
 
 export interface EventTable {
   account_id: string
-  sequence: bigint
   id: string
   agent_id: string | null
   type: string
@@ -725,8 +724,6 @@ export interface EventTable {
   object_id: string
   data: JsonColumn
   at: Date
-  published_at: Date
-  task: string | null
 }
 
 export interface EventHeadTable {
@@ -736,13 +733,16 @@ export interface EventHeadTable {
 
 export interface EventOutboxTable {
   position: Generated<bigint>
+  event_id: string
+}
+
+export interface EventPublicationTable {
   account_id: string
+  last_sequence: bigint
   agent_id: string | null
-  type: string
-  object_kind: string
-  object_id: string
-  data: JsonColumn
-  at: Date
+  event_ids: readonly string[]
+  tasks: readonly string[] | null
+  published_at: Date
 }
 
 export interface FailedFactorTable {
@@ -886,13 +886,6 @@ export interface KycDecisionTable {
   verdict: 'approve' | 'reject'
   reason: string
   decided_at: Date
-}
-
-export interface LedgerTransactionTable {
-  id: string
-  kind: string
-  reference: string
-  at: Date
 }
 
 export interface LoginDestinationTable {
@@ -1235,6 +1228,9 @@ export interface PostingTable {
   destination: string
   asset: string
   units: bigint
+  kind: string | null
+  reference: string | null
+  at: Date | null
 }
 
 export interface PreparedPayoutTable {

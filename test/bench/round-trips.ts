@@ -13,6 +13,7 @@ import { createTestDatabase } from '../engines.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
+import { readWalByRelation, readWalPosition, type WalLine } from './wal.ts'
 
 const WARM_UP = 20
 const TRANSFERS = 100
@@ -34,6 +35,7 @@ export interface RoundTripLine {
   readonly walSyncs: number
   /** Names of the statements of the last transfer, in order. */
   readonly names: readonly string[]
+  readonly wal: readonly WalLine[]
 }
 
 /** Measures a transfer of each kind of caller. @param serverUrl a PostgreSQL server. */
@@ -55,13 +57,24 @@ export async function benchRoundTrips(serverUrl: string): Promise<readonly Round
       for (let count = 0; count < WARM_UP; count += 1) await sendOne(await prepare())
     const lines: RoundTripLine[] = []
     let wal = await readWal(admin)
+    let position = await readWalPosition(admin)
     for (const [name, prepare] of prepared) {
       const seen = await measure(prepare, proxy.tally)
       const names = [...proxy.tally.names]
       const walNow = await readWal(admin)
       const walBytes = (walNow.bytes - wal.bytes) / TRANSFERS
-      lines.push({ name, ...seen, names, walBytes, walSyncs: (walNow.syncs - wal.syncs) / TRANSFERS })
+      const end = await readWalPosition(admin)
+      const byRelation = await readWalByRelation(admin, position, end)
+      lines.push({
+        name,
+        ...seen,
+        names,
+        walBytes,
+        walSyncs: (walNow.syncs - wal.syncs) / TRANSFERS,
+        wal: byRelation,
+      })
       wal = walNow
+      position = await readWalPosition(admin)
     }
     return lines
   } finally {
@@ -273,5 +286,9 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
     process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres',
   ))
     process.stdout.write(
-      `${[roundTripText(line), ...(process.argv[2] === 'names' ? line.names.map((text) => `  ${text}`) : [])].join('\n')}\n`,
+      `${[roundTripText(line), ...(process.argv[2] === 'names' ? line.names.map((text) => `  ${text}`) : []), ...(process.argv[2] === 'wal' ? line.wal.map(walText) : [])].join('\n')}\n`,
     )
+
+function walText({ relation, record, count, bytes, images }: WalLine) {
+  return `  ${(bytes / TRANSFERS).toFixed(0).padStart(5)} B ${(count / TRANSFERS).toFixed(2).padStart(5)}x ${relation}: ${record}${images > 0 ? `, ${(images / TRANSFERS).toFixed(0)} B of pages` : ''}`
+}

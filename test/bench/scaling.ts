@@ -147,12 +147,9 @@ async function fillTransfers(client: pg.Client, count: number): Promise<void> {
       select ${id('tx')}, account_id, ${id('dec')}, token, units, destination, chain, state, transaction_hash,
         ${before('created_at')}, ${before('updated_at')}, authorized, signer, ${before('valid_until')}
       from transfer t join example e on t.id = e.transfer_id, ${series};
-    insert into ledger_transaction (id, kind, reference, at)
-      select ${id('lt')}, kind, ${id('tx')}, ${before('at')}
-      from (select * from ledger_transaction order by at desc limit 1) l, ${series};
-    insert into posting (transaction_id, ordinal, source, destination, asset, units)
-      select ${id('lt')}, ordinal, source, destination, asset, units
-      from (select p.* from posting p join (select id from ledger_transaction order by at desc limit 1) l on p.transaction_id = l.id) p, ${series};
+    insert into posting (transaction_id, ordinal, source, destination, asset, units, kind, reference, at)
+      select ${id('lt')}, ordinal, source, destination, asset, units, kind, ${id('tx')}, ${before('at')}
+      from (select * from posting order by at desc nulls last limit 1) p, ${series};
     drop table example;
     set session_replication_role = origin;`)
   await client.query('vacuum analyze')

@@ -6,7 +6,7 @@ const root = 'src/storage/sql/functions'
 
 /** Rooms by layer, the lowest first. Rooms of one layer do not call each other, but for those of the books. */
 const layers: readonly (readonly string[])[] = [
-  ['integrity', 'limits'],
+  ['integrity', 'limits', 'outbox'],
   ['ledger'],
   ['approvals', 'debts', 'reviews', 'spending'],
   ['identity', 'compliance'],

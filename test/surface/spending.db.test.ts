@@ -57,8 +57,8 @@ onBothEngines('every spending operation', (database) => {
   const readMoved = async () =>
     (
       await database()
-        .kysely.selectFrom('ledger_transaction')
-        .select('id')
+        .kysely.selectFrom('posting')
+        .select('transaction_id')
         .where('kind', 'not in', ['deposit', 'fill'])
         .execute()
     ).length

@@ -50,13 +50,12 @@ export async function readSystemBalance(
   account: SystemAccount,
   asset: Asset,
 ): Promise<bigint> {
-  // The conditions on `left(…)` are those of the partial indexes.
   const { rows } = await sql<{ units: bigint }>`
     select (
       (select coalesce(sum(units), 0) from posting
-        where destination = ${account} and asset = ${asset} and left(destination, 5) <> 'acct_') -
+        where destination = ${account} and asset = ${asset}) -
       (select coalesce(sum(units), 0) from posting
-        where source = ${account} and asset = ${asset} and left(source, 5) <> 'acct_')
+        where source = ${account} and asset = ${asset})
     )::bigint as units`.execute(connection.kysely)
   return rows[0]?.units ?? 0n
 }

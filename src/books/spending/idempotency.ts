@@ -83,6 +83,7 @@ const sweepStatement: Statement = {
       delete from idempotency where (principal, key) in (
         select i.principal, i.key from idempotency i
         where i.created_at < $1::timestamptz - interval '24 hours'
+          and date_trunc('hour', i.created_at at time zone 'UTC') <= ($1::timestamptz - interval '24 hours') at time zone 'UTC'
           and not spend_is_open(i.decision_id, $1::timestamptz)
         limit $2 for update skip locked)
       returning 1)

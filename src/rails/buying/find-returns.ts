@@ -34,24 +34,26 @@ export async function findReturns(
   const receivers = new Set([payer.toLowerCase(), wallet?.toLowerCase()])
   const deposits = await database.kysely
     .selectFrom('posting')
-    .innerJoin('ledger_transaction', 'ledger_transaction.id', 'posting.transaction_id')
-    .select(['posting.transaction_id', 'posting.ordinal', 'posting.units', 'ledger_transaction.reference'])
+    .innerJoin('posting as first', (join) =>
+      join.onRef('first.transaction_id', '=', 'posting.transaction_id').on('first.ordinal', '=', 1),
+    )
+    .select(['posting.transaction_id', 'posting.ordinal', 'posting.units', 'first.reference'])
     .where('posting.destination', 'in', [
       available(accountId, chain.name),
       available(accountId, pursePlace(purseId)),
     ])
     .where('posting.asset', '=', asset)
-    .where('ledger_transaction.kind', '=', 'deposit')
-    .where('ledger_transaction.at', '>=', purchase.created_at)
+    .where('first.kind', '=', 'deposit')
+    .where('first.at', '>=', purchase.created_at)
     .where(({ eb, not, val }) => not(eb('posting.transaction_id', '=', eb.fn.any(val([...except])))))
-    .orderBy('ledger_transaction.at')
+    .orderBy('first.at')
     .orderBy('posting.transaction_id')
     .limit(MAX_DEPOSITS)
     .execute()
   const found: ReturnedMoney[] = []
   for (const { transaction_id: movement, ordinal, units, reference } of deposits) {
     const position = readPosition(movement)
-    if (position === null) continue
+    if (position === null || reference === null) continue
     const transactionHash = toHex(reference)
     const log = (await chain.transaction(transactionHash))?.transfers.find(
       (transfer) => transfer.position === position,

@@ -106,10 +106,11 @@ async function verifySettlement(parts: VerifyingParts, purchase: Purchase): Prom
 
 async function countRestorations({ kysely }: Connection, id: string): Promise<number> {
   const rows = await kysely
-    .selectFrom('ledger_transaction')
-    .select('id')
-    .where('id', '>=', `restored:${id}:`)
-    .where('id', '<', `restored:${id};`)
+    .selectFrom('posting')
+    .select('transaction_id')
+    .where('transaction_id', '>=', `restored:${id}:`)
+    .where('transaction_id', '<', `restored:${id};`)
+    .where('ordinal', '=', 1)
     .execute()
   return rows.length
 }

@@ -83,10 +83,11 @@ async function rebook(
       .executeTakeFirst()
     if (ended === undefined) return true
     const { length: times } = await connection.kysely
-      .selectFrom('ledger_transaction')
-      .select('id')
-      .where('id', '>=', `sweep:${id}:again:`)
-      .where('id', '<', `sweep:${id}:again;`)
+      .selectFrom('posting')
+      .select('transaction_id')
+      .where('transaction_id', '>=', `sweep:${id}:again:`)
+      .where('transaction_id', '<', `sweep:${id}:again;`)
+      .where('ordinal', '=', 1)
       .execute()
     await post(connection, {
       // A chain may take and bring a sweep several times.

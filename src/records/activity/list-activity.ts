@@ -159,9 +159,11 @@ const statement: Statement = {
       union all
       select t.id, 'transfer', 'in', 'completed', t.token, t.units, null, null, sender.address, t.transaction_hash, null, null,
         'transfer', t.id, null, t.created_at, 'wallet'
-      from wallet own join transfer t on t.destination = own.address and t.state = 'confirmed'
-        join wallet sender on sender.account_id = t.account_id
-      where own.account_id = $1 and t.account_id <> $1
+      from posting p join transfer t on t.decision_id = split_part(p.transaction_id, ':', 1) and t.state = 'confirmed'
+        join wallet own on own.address = t.destination join wallet sender on sender.account_id = t.account_id
+      where p.destination >= $1 || ':' and p.destination < $1 || ';' and left(p.source, 5) = 'acct_' and left(p.destination, 5) = 'acct_'
+        and split_part(p.source, ':', 1) <> split_part(p.destination, ':', 1) and p.transaction_id = t.decision_id || ':settle'
+        and own.account_id = $1 and t.account_id <> $1
       union all
       select r.id, 'relay', case when r.destination = own.address then 'in' else 'out' end,
         case r.state when 'confirmed' then 'completed' when 'failed' then 'failed' else 'pending' end,

@@ -1,4 +1,5 @@
 /** Reads an account's events, oldest first. */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { pageMembers } from '../../core/base/page.ts'
 import { Failure } from '../../core/failures/failure.ts'
@@ -38,13 +39,11 @@ export async function findSequence(
   id: string,
 ): Promise<bigint> {
   if (id === START) return 0n
-  const query = kysely
-    .selectFrom('event')
-    .select('sequence')
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
-  const row = await (keyId === null ? query : query.where('agent_id', '=', keyId)).executeTakeFirst()
-  if (row !== undefined) return row.sequence
+  const { rows } = await sql<{ sequence: bigint | null }>`
+    select event_find(account_id, id) as sequence from event
+    where id = ${id} and account_id = ${accountId} ${isOfKey(keyId)}`.execute(kysely)
+  const sequence = rows[0]?.sequence ?? null
+  if (sequence !== null) return sequence
   throw new Failure('invalid_request', 'after: no such event is kept.', {
     issues: [{ path: 'after', message: 'no such event is kept' }],
     hint: 'Send the id of an event that you received, or 0 to begin with the oldest one that is kept.',
@@ -57,16 +56,12 @@ export async function readEvents(
   { accountId, keyId }: EventReader,
   { after, types, limit }: { after: bigint; types: readonly string[] | null; limit: number },
 ): Promise<StoredEvent[]> {
-  let query = kysely
-    .selectFrom('event')
-    .selectAll()
-    .where('account_id', '=', accountId)
-    .where('sequence', '>', after)
-    .orderBy('sequence')
-    .limit(limit)
-  if (keyId !== null) query = query.where('agent_id', '=', keyId)
-  if (types !== null) query = query.where('type', 'in', [...types])
-  return query.execute()
+  const isOfType = types === null ? sql`` : sql`and type = any (${[...types]}::text[])`
+  const { rows } = await sql<StoredEvent>`
+    select account_id, sequence, id, agent_id, type, object_kind, object_id, data, at, task from published_event
+    where account_id = ${accountId} and last_sequence > ${after} and sequence > ${after} ${isOfKey(keyId)} ${isOfType}
+    order by last_sequence, sequence limit ${limit}`.execute(kysely)
+  return rows
 }
 
 /** The last event that the reader sees. */
@@ -74,11 +69,13 @@ export async function findLastEvent(
   { kysely }: Connection,
   { accountId, keyId }: EventReader,
 ): Promise<{ id: string; sequence: bigint } | undefined> {
-  const query = kysely
-    .selectFrom('event')
-    .select(['id', 'sequence'])
-    .where('account_id', '=', accountId)
-    .orderBy('sequence', 'desc')
-    .limit(1)
-  return (keyId === null ? query : query.where('agent_id', '=', keyId)).executeTakeFirst()
+  const { rows } = await sql<{ id: string; sequence: bigint }>`
+    select id, sequence from published_event
+    where account_id = ${accountId} ${isOfKey(keyId)}
+    order by last_sequence desc, sequence desc limit 1`.execute(kysely)
+  return rows[0]
+}
+
+function isOfKey(keyId: string | null) {
+  return keyId === null ? sql`` : sql`and agent_id = ${keyId}`
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { deleteInPortions } from '../../core/base/portions.ts'
 import type { Connection } from '../../storage/database.ts'
 
@@ -19,7 +20,15 @@ export async function sweepEvents(
       .numDeletedRows
   })
   await deleteInPortions(async (limit) => {
-    const old = kysely.selectFrom('event').select('id').where('published_at', '<', oldest).limit(limit)
-    return (await kysely.deleteFrom('event').where('id', 'in', old).executeTakeFirst()).numDeletedRows
+    const { rows } = await sql<{ deleted: bigint }>`
+      with old as materialized (
+        select ctid, event_ids from event_publication where published_at < ${oldest} limit ${limit}
+      ), gone as (
+        delete from event_publication where ctid = any (array(select ctid from old)) returning 1
+      ), events as (
+        delete from event where id = any (array(select unnest(event_ids) from old))
+      )
+      select count(*) as deleted from gone`.execute(kysely)
+    return rows[0]?.deleted ?? 0n
   })
 }

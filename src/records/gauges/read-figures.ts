@@ -83,7 +83,7 @@ const queues: Statement = {
       union all select 'orders', submitted_at from investing_order where status in ('new', 'accepted', 'partially_filled')
       union all select 'settlements', created_at from card_settlement where status in ('sending', 'refused')
       union all select 'card_messages', received_at from card_early
-      union all select 'events', at from event_outbox
+      union all select 'events', e.at from event_outbox o join event e on e.id = o.event_id
       union all select 'webhooks', created_at from webhook_delivery where status = 'pending'
       union all select 'mails', due_at from owner_mail where sent_at is null and due_at <= $1
     ) q group by q.queue`,

@@ -30,15 +30,17 @@ function findPayoutRow({ kysely }: Connection, id: string) {
     .leftJoin('transfer', (join) =>
       join.onRef('transfer.decision_id', '=', 'payout.decision_id').on('transfer.funding_id', 'is', null),
     )
-    .leftJoin('ledger_transaction', (join) =>
-      join.on('ledger_transaction.id', '=', sql<string>`'payout:' || payout.id || ':returned'`),
+    .leftJoin('posting', (join) =>
+      join
+        .on('posting.transaction_id', '=', sql<string>`'payout:' || payout.id || ':returned'`)
+        .on('posting.ordinal', '=', 1),
     )
     .select([
       'payout.status',
       'payout.provider_id as providerId',
       'reservation.status as hold',
       'transfer.id as funding',
-      'ledger_transaction.id as returned',
+      'posting.transaction_id as returned',
     ])
     .where('payout.id', '=', id)
     .executeTakeFirstOrThrow()

@@ -144,7 +144,7 @@ const query: Query = {
         array_agg(m.transaction_id || '.' || m.ordinal) as entries
       from moved m join ledger_transaction l on l.id = m.transaction_id
       where l.at >= $2
-      group by l.id, m.asset having sum(m.units) <> 0
+      group by l.id, l.kind, l.reference, l.at, m.asset having sum(m.units) <> 0
     ), closing as (
       select c.asset, sum(c.units)::text as units from (
         select asset, units from balance where account >= $1 || ':' and account < $1 || ';'

@@ -11,9 +11,8 @@ const TABLES = [
   'balance',
   'budget_usage',
   'decision',
-  'event_outbox',
+  'event',
   'idempotency',
-  'ledger_transaction',
   'outflow_slot',
   'posting',
   'reservation',
@@ -21,8 +20,8 @@ const TABLES = [
   'transfer',
 ] as const
 
-/** Columns that differ by themselves: the number of the transaction and of the event. */
-const OWN_COLUMNS = new Set(['written_by', 'position'])
+/** Columns that differ by themselves: the number of the transaction. */
+const OWN_COLUMNS = new Set(['written_by'])
 
 const velocity = (seconds: number) => ({
   rule: 'velocity' as const,
@@ -136,7 +135,10 @@ async function readRows(
       const before = text
       for (const [id, name] of names) text = text.replaceAll(id, name)
       // What is left names the deposit that gave the account its money.
-      if (text !== before) found.push(text.replaceAll(/tx_[0-9a-z]{26}/g, 'the deposit'))
+      if (text !== before)
+        found.push(
+          text.replaceAll(/tx_[0-9a-z]{26}/g, 'the deposit').replaceAll(/evt_[0-9a-z]{26}/g, 'an event'),
+        )
     }
   }
   return found.sort()

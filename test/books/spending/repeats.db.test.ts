@@ -67,7 +67,7 @@ onBothEngines('the limit of equal spends', (database) => {
       },
     ])
     const events = await database()
-      .kysely.selectFrom('event_outbox')
+      .kysely.selectFrom('event')
       .select('type')
       .where('agent_id', '=', scene.keyId)
       .where('type', '=', 'key.paused')

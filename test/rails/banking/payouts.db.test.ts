@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openAlarms } from '../../../src/books/alarms/alarms.ts'
@@ -119,12 +120,9 @@ onBothEngines('payouts', (database) => {
     )
   const readEvents = async (id: string) => {
     await publishNewEvents(services, quiet)
-    const rows = await database()
-      .kysely.selectFrom('event')
-      .select('type')
-      .where('object_id', '=', id)
-      .orderBy('sequence')
-      .execute()
+    const { rows } = await sql<{
+      type: string
+    }>`select type from published_event where object_id = ${id} order by sequence`.execute(database().kysely)
     return rows.map(({ type }) => type)
   }
   const expectSoundBooks = async () =>

@@ -1,6 +1,7 @@
 /** Deliveries to an endpoint that does not answer: pauses, one delivery at a time, and its end after two days. */
 import { createServer } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
@@ -89,12 +90,10 @@ onBothEngines('an endpoint that does not answer', (database) => {
       new Set(['failed']),
     )
     await publishEvents(database(), new Date())
-    const events = await database()
-      .kysely.selectFrom('event')
-      .select(['type', 'object_id'])
-      .where('account_id', '=', accountId)
-      .orderBy('sequence', 'desc')
-      .execute()
+    const { rows: events } = await sql`
+      select type, object_id from published_event where account_id = ${accountId} order by sequence desc`.execute(
+      database().kysely,
+    )
     expect(events[0]).toEqual({ type: 'webhook.disabled', object_id: endpoint.id })
     later(HOUR_MS)
     expect(await round()).toEqual({ requests: 0, ended: 'idle' })

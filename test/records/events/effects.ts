@@ -10,9 +10,9 @@ import type { Connection } from '../../../src/storage/database.ts'
 export async function expectEventsOfEffects({ kysely }: Pick<Connection, 'kysely'>): Promise<void> {
   const { rows } = await sql<{ side: string; type: string; object: string }>`
     with written as (
-      select type, object_id, account_id, data, 0 as is_pending, sequence as place from event
+      select type, object_id, account_id, data, 0 as is_pending, sequence as place from published_event
       union all
-      select type, object_id, account_id, data, 1, position from event_outbox
+      select e.type, e.object_id, e.account_id, e.data, 1, o.position from event_outbox o join event e on e.id = o.event_id
     ), found as (
       select type, case when type like 'deposit.%' then account_id || ' ' || (data->>'asset') || ' ' || (data->>'units')
         else object_id end as object
@@ -61,8 +61,14 @@ export async function expectEventsOfEffects({ kysely }: Pick<Connection, 'kysely
     limit 20`.execute(kysely)
   expect(rows).toEqual([])
   const { rows: torn } = await sql`
-    select account_id from event group by account_id having count(distinct sequence) <> count(*) or count(distinct id) <> count(*)
-    union select e.account_id from event e left join event_head h on h.account_id = e.account_id
-    where h.last_sequence is null or e.sequence > h.last_sequence`.execute(kysely)
+    select account_id from published_event group by account_id
+    having count(distinct sequence) <> count(*) or count(distinct id) <> count(*) or max(sequence) - min(sequence) + 1 <> count(*)
+    union select e.account_id from published_event e left join event_head h on h.account_id = e.account_id
+    where h.last_sequence is null or e.sequence > h.last_sequence
+    -- An event is published, or waits in the outbox.
+    union select e.account_id from event e
+    where (exists (select from published_event p where p.id = e.id)) = (exists (select from event_outbox o where o.event_id = e.id))`.execute(
+    kysely,
+  )
   expect(torn).toEqual([])
 }

@@ -1,4 +1,5 @@
 /** Mails to owners about events: what they tell, how many there are, and that each event is mailed once. */
+import { sql } from 'kysely'
 import { beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { newId } from '../../../src/core/base/ids.ts'
@@ -271,15 +272,12 @@ onBothEngines('a mail to an owner', (database) => {
         violations: JSON.stringify([{ rule: 'payee_changed' }]),
       })
       .execute()
-    const event = { account_id: owner.accountId, object_id: 'whe_1', at: noon }
     const shortfall = { asset: 'USDC', frozenUnits: '1500000', uncoveredUnits: '0' }
-    await database()
-      .kysely.insertInto('event_outbox')
-      .values([
-        { ...event, type: 'webhook.disabled', object_kind: 'webhook_endpoint', data: '{}' },
-        { ...event, type: 'wallet.shortfall', object_kind: 'wallet', data: JSON.stringify(shortfall) },
-      ])
-      .execute()
+    await sql`
+      select event_write(${owner.accountId}, null, 'webhook.disabled', 'webhook_endpoint', 'whe_1', '{}', ${noon}),
+        event_write(${owner.accountId}, null, 'wallet.shortfall', 'wallet', 'whe_1', ${JSON.stringify(shortfall)}, ${noon})`.execute(
+      database().kysely,
+    )
     await round(1)
     expect((await mails()).sort()).toEqual([
       expect.stringMatching(

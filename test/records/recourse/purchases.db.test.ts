@@ -327,6 +327,7 @@ onBothEngines('recourse on a purchase', (database) => {
     await pass(3)
     const events = await database()
       .kysely.selectFrom('event_outbox')
+      .innerJoin('event', 'event.id', 'event_outbox.event_id')
       .select(['type', 'data'])
       .where('account_id', '=', account.id)
       .where('object_id', '=', id)

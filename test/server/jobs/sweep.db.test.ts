@@ -24,17 +24,10 @@ onBothEngines('the sweep', (database) => {
       await database().kysely.insertInto('rate_window').values({ key, opened_at, count: 1 }).execute()
     // The effect lies far back: its event is kept from its publication on.
     for (const at of [hoursAgo(91 * 24), hoursAgo(89 * 24)]) {
-      const event = {
-        account_id: 'acct_1',
-        type: 'ping',
-        object_kind: 'account',
-        object_id: 'acct_1',
-        data: '{}',
-      }
-      await database()
-        .kysely.insertInto('event_outbox')
-        .values({ ...event, at: hoursAgo(1_000 * 24) })
-        .execute()
+      await sql`
+        select event_write('acct_1', null, 'ping', 'account', 'acct_1', '{}', ${hoursAgo(1_000 * 24)})`.execute(
+        database().kysely,
+      )
       await publishEvents(database(), at)
     }
     await sweep({ database: database(), clock: () => now, settings: { eventDays: 90 } })
@@ -46,8 +39,10 @@ onBothEngines('the sweep', (database) => {
     expect(
       (await database().kysely.selectFrom('rate_window').select('key').execute()).map(({ key }) => key),
     ).toEqual(['live'])
-    const events = await database().kysely.selectFrom('event').select('sequence').execute()
-    expect(events).toEqual([{ sequence: 2n }])
+    const { rows: published } = await sql`select id, sequence from published_event`.execute(database().kysely)
+    const events = await database().kysely.selectFrom('event').select('id').execute()
+    expect(published).toEqual([{ id: events[0]?.id, sequence: 2n }])
+    expect(events).toHaveLength(1)
   })
 
   it('deletes more than a statement does', async () => {

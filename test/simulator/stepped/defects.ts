@@ -69,20 +69,20 @@ export const defects: readonly Defect[] = [
       },
       {
         routine: 'spend_decide',
-        from: `where i.created_at < excluded.created_at - interval '24 hours'`,
-        to: `where true or i.created_at < excluded.created_at - interval '24 hours'`,
+        from: 'where not exists (select from idempotency i where i.principal = q.principal and i.key = q.idempotency_key);',
+        to: 'on conflict (principal, key) do update set decision_id = excluded.decision_id;',
       },
     ],
   },
   {
-    name: 'the end of a spend does not lock its reservation',
+    name: 'the end of a spend does not see that its reservation has changed',
     allows: 'a payment that is refused as it is confirmed returns the money of another hold',
     scene: 'end',
     edits: [
       {
         routine: 'spend_resolve',
-        from: 'select * into r from reservation where decision_id = p_decision for update;',
-        to: 'select * into r from reservation where decision_id = p_decision;',
+        from: 'where v.decision_id = p_decision and v.xmin = r.version;',
+        to: 'where v.decision_id = p_decision;',
       },
     ],
   },

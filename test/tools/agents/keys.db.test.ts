@@ -91,7 +91,7 @@ onBothEngines('an owner’s agents', (database) => {
   it('show the time of their first call, also of a denied one, and no event tells of it', async () => {
     expect((await owner.call(get, { id })).body).toMatchObject({ firstUsedAt: null })
     const events = () =>
-      database().kysely.selectFrom('event_outbox').select('type').where('object_id', '=', id).execute()
+      database().kysely.selectFrom('event').select('type').where('object_id', '=', id).execute()
     const before = await events()
     await expect(spend('50')).rejects.toMatchObject({ code: 'policy_denied' })
     expect((await owner.call(get, { id })).body).toMatchObject({ firstUsedAt: noon.toISOString() })

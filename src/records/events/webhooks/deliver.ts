@@ -63,8 +63,12 @@ const dueStatement: Statement = {
   name: 'webhook_due',
   text: `select d.id, d.tries, w.url, w.secret, w.previous_secret, w.previous_until, e.account_id, e.sequence, e.id as event_id,
       e.agent_id, e.type, e.object_kind, e.object_id, e.data, e.at, e.task
-    from webhook_delivery d join event e on e.account_id = d.account_id and e.sequence = d.sequence
-      join webhook_endpoint w on w.id = d.endpoint_id
+    from webhook_delivery d join webhook_endpoint w on w.id = d.endpoint_id
+      cross join lateral (
+        select * from published_event p
+        where p.account_id = d.account_id and p.last_sequence >= d.sequence and p.id = d.event_id
+        order by p.last_sequence limit 1
+      ) e
     where d.endpoint_id = $1 and d.status = 'pending' and d.next_attempt_at <= $2
     order by d.next_attempt_at, d.id
     limit $3`,

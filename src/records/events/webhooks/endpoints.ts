@@ -1,4 +1,5 @@
 /** Webhook endpoints as their owners see and change them. */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import type { NewId } from '../../../core/base/ids.ts'
 import { randomToken } from '../../../core/base/ids.ts'
@@ -251,10 +252,9 @@ export async function sendPing(
   { id, account_id }: Pick<Endpoint, 'id' | 'account_id'>,
   at: Date,
 ): Promise<void> {
-  await kysely
-    .insertInto('event_outbox')
-    .values({ account_id, type: 'ping', object_kind: 'webhook_endpoint', object_id: id, data: '{}', at })
-    .execute()
+  await sql`select event_write(${account_id}, null, 'ping', 'webhook_endpoint', ${id}, '{}', ${at})`.execute(
+    kysely,
+  )
 }
 
 /** The secrets that sign now, the newest first. */

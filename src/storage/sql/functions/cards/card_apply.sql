@@ -75,8 +75,7 @@ begin
       perform card_hold_move(a.id, a.reserve_id, (select coalesce(sum(micros), 0) from card_hold where authorization_id = a.id));
       update card_single_use s set authorization_id = null, status = 'open' where s.card_id = u.card_id;
       update card_authorization set reserve_id = null, status = 'declined', updated_at = p_at where id = a.id;
-      insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-      values (a.account_id, a.key_id, 'card.reversed', 'card_transaction', a.id, jsonb_build_object('cardId', a.card_id,
+      perform event_write(a.account_id, a.key_id, 'card.reversed', 'card_transaction', a.id, jsonb_build_object('cardId', a.card_id,
         'decisionId', a.decision_id, 'asset', 'USD', 'units', a.approved::text, 'reason', null), p_at);
       return;
     elsif found then
@@ -215,9 +214,8 @@ begin
     end if;
   end if;
   -- Each event of the network, and the money that a reversal or a close gave back.
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  select a.account_id, a.key_id, e.type, 'card_transaction', a.id,
-    jsonb_build_object('cardId', a.card_id, 'decisionId', a.decision_id, 'asset', 'USD', 'units', e.units::text, 'reason', e.reason), p_at
+  perform event_write(a.account_id, a.key_id, e.type, 'card_transaction', a.id,
+    jsonb_build_object('cardId', a.card_id, 'decisionId', a.decision_id, 'asset', 'USD', 'units', e.units::text, 'reason', e.reason), p_at)
   from (values
     (case p_kind when 'refund' then 'card.refunded' else 'card.cleared' end,
       case when p_kind in ('clearing', 'return_reversal', 'refund') then p_units else 0 end,

@@ -275,8 +275,7 @@ begin
     update card_authorization set units = units + p_units, approved = card_authorization.approved + card_authorize.approved,
       updated_at = v_at
     where id = a.id and card_authorize.approved > 0;
-    insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-    values (a.account_id, a.key_id, case reason when 'approved' then 'card.authorized' else 'card.declined' end, 'card_transaction', a.id,
+    perform event_write(a.account_id, a.key_id, case reason when 'approved' then 'card.authorized' else 'card.declined' end, 'card_transaction', a.id,
       jsonb_build_object('cardId', p_card, 'decisionId', decision_id, 'asset', 'USD',
         'units', (case reason when 'approved' then approved else p_units end)::text, 'reason', reason), v_at);
   else

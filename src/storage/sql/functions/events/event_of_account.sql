@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_account() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.id, null, case new.status when 'locked' then 'security.locked' else 'security.unlocked' end, 'account', new.id,
+  perform event_write(new.id, null, case new.status when 'locked' then 'security.locked' else 'security.unlocked' end, 'account', new.id,
     jsonb_build_object('reason', new.lock_reason), coalesce(new.locked_at, clock_timestamp()));
   return null;
 end $$;

@@ -5,8 +5,7 @@ create or replace function event_of_approval() returns trigger language plpgsql 
 declare
   v_is_expired boolean := new.status = 'pending' and new.expired_at is not null;
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id,
+  perform event_write(new.account_id, new.key_id,
     case when v_is_expired then 'approval.expired' when new.status = 'pending' then 'approval.requested'
       else 'approval.' || new.status end,
     'approval', new.id,

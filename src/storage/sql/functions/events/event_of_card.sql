@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_card() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id, case tg_op when 'INSERT' then 'card.issued' else 'card.updated' end, 'card', new.id,
+  perform event_write(new.account_id, new.key_id, case tg_op when 'INSERT' then 'card.issued' else 'card.updated' end, 'card', new.id,
     jsonb_build_object('type', new.type, 'status', new.status, 'version', new.version),
     case tg_op when 'INSERT' then new.created_at else clock_timestamp() end);
   return null;

@@ -4,8 +4,7 @@
 -- Locks: none.
 create or replace function event_of_card_authorization() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id, case new.status when 'declined' then 'card.declined' else 'card.authorized' end,
+  perform event_write(new.account_id, new.key_id, case new.status when 'declined' then 'card.declined' else 'card.authorized' end,
     'card_transaction', new.id,
     jsonb_build_object('cardId', new.card_id, 'decisionId', new.decision_id, 'asset', 'USD',
       'units', (case new.status when 'declined' then new.units else new.approved end)::text, 'reason', new.reason),

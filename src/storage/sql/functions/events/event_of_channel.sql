@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_channel() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id, case new.status when 'closed' then 'channel.closed' else 'channel.opened' end, 'channel', new.id,
+  perform event_write(new.account_id, new.key_id, case new.status when 'closed' then 'channel.closed' else 'channel.opened' end, 'channel', new.id,
     jsonb_build_object('origin', new.origin, 'asset', new.asset, 'units', new.deposit::text, 'claimedUnits', new.claimed::text,
       'returnedUnits', new.returned::text),
     new.updated_at);

@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_contact() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, null,
+  perform event_write(new.account_id, null,
     case when tg_op = 'INSERT' then 'contact.created' when new.removed_at is not null then 'contact.removed' else 'contact.updated' end,
     'contact', new.id,
     jsonb_build_object('isReaddressed', case when tg_op = 'INSERT' then true else new.readdressed_at <> old.readdressed_at end),

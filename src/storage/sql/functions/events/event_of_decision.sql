@@ -4,8 +4,7 @@
 -- Locks: none.
 create or replace function event_of_decision() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id, 'decision.denied', 'decision', new.id,
+  perform event_write(new.account_id, new.key_id, 'decision.denied', 'decision', new.id,
     jsonb_build_object('operation', new.operation, 'verdict', new.verdict,
       'rules', (select coalesce(jsonb_agg(distinct v->>'rule'), '[]') from jsonb_array_elements(new.violations) v)),
     new.at);

@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_deposit() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, null, 'deposit.reversed', 'deposit', new.id,
+  perform event_write(new.account_id, null, 'deposit.reversed', 'deposit', new.id,
     jsonb_build_object('asset', new.asset, 'units', new.units::text, 'place', new.place, 'transactionHash', null),
     new.updated_at);
   return null;

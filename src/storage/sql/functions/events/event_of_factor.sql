@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_factor() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, null, replace(new.action, 'factor.', 'security.factor_'), new.object_kind, new.object_id,
+  perform event_write(new.account_id, null, replace(new.action, 'factor.', 'security.factor_'), new.object_kind, new.object_id,
     jsonb_build_object('kind', new.object_kind), new.at);
   return null;
 end $$;

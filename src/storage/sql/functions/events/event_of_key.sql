@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_key() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.id,
+  perform event_write(new.account_id, new.id,
     case when tg_op = 'INSERT' then 'key.created' when new.status = old.status then 'key.updated' when new.status = 'paused' then 'key.paused'
       when new.status = 'revoked' then 'key.revoked' else 'key.resumed' end,
     'key', new.id,

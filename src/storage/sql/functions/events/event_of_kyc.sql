@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_kyc() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, null, 'kyc.updated', 'kyc', new.id, jsonb_build_object('level', new.level, 'status', new.status),
+  perform event_write(new.account_id, null, 'kyc.updated', 'kyc', new.id, jsonb_build_object('level', new.level, 'status', new.status),
     new.updated_at);
   return null;
 end $$;

@@ -9,17 +9,14 @@ declare
 begin
   if v_old is not null and v_old is distinct from v_new and (v_old <> old.person_id or exists (
     select from membership m where m.account_id = v_old)) then
-    insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-    values (v_old, null, 'person.removed', 'person', old.person_id, jsonb_build_object('role', old.role), clock_timestamp());
+    perform event_write(v_old, null, 'person.removed', 'person', old.person_id, jsonb_build_object('role', old.role), clock_timestamp());
   end if;
   -- Somebody's own account has nothing to tell them.
   if v_new is not null and (v_old is null or v_old <> v_new) and v_new <> new.person_id and exists (
     select from membership m where m.account_id = v_new and m.person_id <> new.person_id) then
-    insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-    values (v_new, null, 'person.joined', 'person', new.person_id, jsonb_build_object('role', new.role), new.joined_at);
+    perform event_write(v_new, null, 'person.joined', 'person', new.person_id, jsonb_build_object('role', new.role), new.joined_at);
   elsif tg_op = 'UPDATE' and v_old = v_new and old.role <> new.role then
-    insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-    values (v_new, null, 'person.role_changed', 'person', new.person_id, jsonb_build_object('role', new.role), clock_timestamp());
+    perform event_write(v_new, null, 'person.role_changed', 'person', new.person_id, jsonb_build_object('role', new.role), clock_timestamp());
   end if;
   return null;
 end $$;

@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_order() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id,
+  perform event_write(new.account_id, new.key_id,
     case new.status when 'filled' then 'order.filled' when 'expired' then 'order.expired'
       when 'canceled' then 'order.canceled' when 'rejected' then 'order.canceled' else 'order.accepted' end,
     'order', new.id,

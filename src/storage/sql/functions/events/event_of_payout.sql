@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_payout() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id,
+  perform event_write(new.account_id, new.key_id,
     case when new.rank = 7 then 'payout.returned' when new.rank = 5 then 'payout.paid' else 'payout.sent' end, 'payout', new.id,
     jsonb_build_object('decisionId', new.decision_id, 'asset', new.asset, 'units', new.units::text, 'status', new.status,
       'recipientId', new.recipient_id, 'reason', new.reason),

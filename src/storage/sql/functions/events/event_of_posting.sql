@@ -18,8 +18,7 @@ begin
   if l.kind <> 'deposit' then
     select t.id into v_transfer from transfer t where t.decision_id = l.reference and t.funding_id is null or v_is_reversed and t.id = l.reference;
   end if;
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (split_part(v_place, ':', 1), null, case when v_is_reversed then 'deposit.reversed' else 'deposit.credited' end, 'deposit',
+  perform event_write(split_part(v_place, ':', 1), null, case when v_is_reversed then 'deposit.reversed' else 'deposit.credited' end, 'deposit',
     coalesce(v_transfer, (select d.id from deposit d where d.id = l.reference), new.transaction_id || '.' || new.ordinal),
     jsonb_build_object('asset', new.asset, 'units', new.units::text, 'place', split_part(v_place, ':', 2),
       'transactionHash', case when left(l.reference, 2) = '0x' then l.reference end),

@@ -6,8 +6,7 @@ declare
   v_type text := case when new.delivered_at is not null then 'purchase.delivered' when new.state = 'failed' then 'purchase.failed'
     else 'purchase.undelivered' end;
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id, v_type, 'purchase', new.id,
+  perform event_write(new.account_id, new.key_id, v_type, 'purchase', new.id,
     jsonb_build_object('decisionId', new.decision_id, 'origin', new.origin, 'asset', new.asset, 'units', coalesce(new.charged, new.units)::text,
       'isPaid', new.state = 'settled', 'transactionHash', new.transaction_hash,
       'reason', case when v_type <> 'purchase.delivered' then new.failure_code end),

@@ -6,8 +6,7 @@ declare
   v_type text := case when tg_op = 'INSERT' then 'opened' when new.status = old.status then 'step'
     when new.status in ('recovered', 'partly_recovered') then 'recovered' when new.status = 'expired' then 'expired' else 'refused' end;
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id, 'recourse.' || v_type, 'recourse', new.id,
+  perform event_write(new.account_id, new.key_id, 'recourse.' || v_type, 'recourse', new.id,
     jsonb_build_object('decisionId', new.decision_id, 'status', new.status, 'route', new.route, 'asset', new.asset,
       'claimedUnits', new.claimed::text, 'recoveredUnits', new.recovered::text, 'isDelivered', new.is_delivered,
       'action', new.steps -> -1 ->> 'action', 'outcome', new.steps -> -1 ->> 'outcome',

@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_request() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id,
+  perform event_write(new.account_id, new.key_id,
     case
       when tg_op = 'INSERT' then 'request.created'
       when new.received_units < old.received_units then 'request.reversed'

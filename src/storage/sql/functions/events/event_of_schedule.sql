@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_schedule() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id,
+  perform event_write(new.account_id, new.key_id,
     case when tg_op = 'INSERT' then 'schedule.created' when new.status = 'active' then 'schedule.resumed' else 'schedule.' || new.status end,
     'schedule', new.id,
     jsonb_build_object('operation', new.operation, 'status', new.status, 'nextAt', new.next_at),

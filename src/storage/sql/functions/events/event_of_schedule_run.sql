@@ -3,11 +3,10 @@
 -- Locks: none.
 create or replace function event_of_schedule_run() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  select s.account_id, s.key_id, 'schedule.' || new.status, 'schedule', s.id,
+  perform event_write(s.account_id, s.key_id, 'schedule.' || new.status, 'schedule', s.id,
     jsonb_build_object('operation', s.operation, 'dueAt', new.at, 'decisionId', new.decision_id, 'reason', new.reason,
       'made', case when new.object_id is not null then jsonb_build_object('kind', new.object_kind, 'id', new.object_id) end),
-    new.ended_at
+    new.ended_at)
   from schedule s where s.id = new.schedule_id;
   return null;
 end $$;

@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_session() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (coalesce((select m.account_id from membership m where m.person_id = new.account_id), new.account_id), null, 'security.signed_in', 'session', new.id, jsonb_build_object('method', new.method), new.created_at);
+  perform event_write(coalesce((select m.account_id from membership m where m.person_id = new.account_id), new.account_id), null, 'security.signed_in', 'session', new.id, jsonb_build_object('method', new.method), new.created_at);
   return null;
 end $$;
 

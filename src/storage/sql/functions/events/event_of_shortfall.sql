@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_shortfall() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, null, 'wallet.shortfall', 'wallet', new.account_id,
+  perform event_write(new.account_id, null, 'wallet.shortfall', 'wallet', new.account_id,
     jsonb_build_object('asset', new.token, 'chain', new.chain, 'frozenUnits', new.frozen::text,
       'uncoveredUnits', new.uncovered::text),
     new.updated_at);

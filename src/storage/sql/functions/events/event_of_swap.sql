@@ -3,8 +3,7 @@
 -- Locks: none.
 create or replace function event_of_swap() returns trigger language plpgsql as $$
 begin
-  insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-  values (new.account_id, new.key_id, 'swap.' || new.state, 'swap', new.id,
+  perform event_write(new.account_id, new.key_id, 'swap.' || new.state, 'swap', new.id,
     jsonb_build_object('decisionId', new.decision_id, 'asset', new.sell, 'units', (new.units - new.unsold)::text, 'chain', new.chain,
       'buy', new.buy, 'toChain', coalesce(new.to_chain, new.chain), 'receivedUnits', new.received::text,
       'transactionHash', coalesce(case when new.state = 'confirmed' then new.mint_hash end, new.transaction_hash), 'reason', new.failure),

@@ -1,5 +1,6 @@
--- Moves events of committed transactions from the outbox to the readers, and numbers them by account: what an account's readers have
--- seen stays the beginning of what they will see. Returns the accounts with new events, and how many events there were.
+-- Publishes events of committed transactions: numbers them by account, in the order in which they were written, and takes them out of the
+-- outbox. What an account's readers have seen stays the beginning of what they will see. Returns the accounts with new events, and how
+-- many events there were.
 --
 -- An event of a spend has the task of its decision; one of a key, that of the key.
 --
@@ -8,32 +9,56 @@
 -- that was subscribed in the last 30 days, by a session that nobody has ended, gets a push message of the same, at once; so does every
 -- channel. Those two are also told of requests for money that are paid. An address with a channel of its own gets requests for approval by that, and the rest by mails.
 --
--- Arguments: p_limit is the number of events that are moved at most; p_at is the time of their publication and deliveries.
+-- Arguments: p_limit is the number of events that are published at most; p_at is the time of their publication and deliveries.
 -- Locks: the publishers' own, before the read, so that the read includes what the last publisher left; then the rows of endpoints
 --   with new deliveries.
 create or replace function events_publish(p_limit int, p_at timestamptz)
-returns table (account_id text, last_sequence bigint, moved bigint) language plpgsql as $$
+returns table (account_id text, last_sequence bigint, moved bigint) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as $$
 #variable_conflict use_column
+declare
+  v_ids text[];
 begin
   perform pg_advisory_xact_lock(hashtext('bursar events'), 0);
-  return query
-  with moved as (
+  with taken as (
     delete from event_outbox o
-    where o.position in (select p.position from event_outbox p order by p.position limit p_limit)
-    returning o.*
+    where o.ctid = any (array(select p.ctid from event_outbox p order by p.position limit p_limit))
+    returning o.position, o.event_id
+  )
+  select array_agg(t.event_id order by t.position) into v_ids from taken t;
+  if v_ids is null then
+    return;
+  end if;
+  return query
+  with written as materialized (
+    select n.place, e.*,
+      case e.object_kind when 'key' then (select k.task from access_key k where k.id = e.object_id)
+        else (decision_known(case e.object_kind when 'decision' then e.object_id
+          when 'transfer' then (select t.decision_id from transfer t where t.id = e.object_id)
+          else e.data->>'decisionId' end)).facts->>'task' end as task
+    from unnest(v_ids) with ordinality as n (event_id, place) join event e on e.id = n.event_id
   ), head as (
     insert into event_head as h (account_id, last_sequence)
-    select m.account_id, count(*) from moved m group by m.account_id
+    select w.account_id, count(*) from written w group by w.account_id
     on conflict (account_id) do update set last_sequence = h.last_sequence + excluded.last_sequence
     returning h.account_id, h.last_sequence
-  ), published as (
-    insert into event (account_id, sequence, id, agent_id, type, object_kind, object_id, data, at, published_at, task)
-    select m.account_id, h.last_sequence + 1 - row_number() over (partition by m.account_id order by m.position desc), event_id(m.at),
-      m.agent_id, m.type, m.object_kind, m.object_id, m.data, m.at, p_at,
-      case m.object_kind when 'key' then (select k.task from access_key k where k.id = m.object_id)
-        else (decision_known(case m.object_kind when 'decision' then m.object_id else m.data->>'decisionId' end)).facts->>'task' end
-    from moved m join head h on h.account_id = m.account_id
-    returning event.id, event.account_id, event.sequence, event.type, event.object_id, event.data, event.at
+  ), published as materialized (
+    select w.*, h.last_sequence + 1 - row_number() over (partition by w.account_id order by w.place desc) as sequence
+    from written w join head h on h.account_id = w.account_id
+  ), publications as (
+    insert into event_publication (account_id, last_sequence, agent_id, event_ids, tasks, published_at)
+    select r.account_id, max(r.sequence), r.agent_id, array_agg(r.id order by r.sequence),
+      case when count(r.task) > 0 then array_agg(r.task order by r.sequence) end, p_at
+    from (
+      -- Short enough to lie within the row.
+      select s.*, (row_number() over (partition by s.account_id, s.agent_id, s.run order by s.sequence) - 1) / 50 as part
+      from (
+        select p.*, p.sequence - row_number() over (partition by p.account_id, p.agent_id order by p.sequence) as run
+        from published p
+      ) s
+    ) r
+    group by r.account_id, r.agent_id, r.run, r.part
   ), deliveries as (
     insert into webhook_delivery (id, endpoint_id, event_id, account_id, sequence, type, status, attempts, created_at, next_attempt_at)
     select replace(event_id(p_at), 'evt_', 'whd_'), e.id, p.id, p.account_id, p.sequence, p.type, 'pending', '[]', p_at, p_at

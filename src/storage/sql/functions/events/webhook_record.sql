@@ -33,8 +33,7 @@ begin
     update webhook_delivery set status = 'failed', next_attempt_at = null where endpoint_id = p_endpoint and status = 'pending';
     update webhook_endpoint set status = 'disabled', failures = e.failures + v_tried, paused_until = null, due_at = null, busy_until = p_at
     where id = p_endpoint;
-    insert into event_outbox (account_id, agent_id, type, object_kind, object_id, data, at)
-    values (e.account_id, null, 'webhook.disabled', 'webhook_endpoint', e.id,
+    perform event_write(e.account_id, null, 'webhook.disabled', 'webhook_endpoint', e.id,
       jsonb_build_object('failingSince', e.failing_since), p_at);
     return 'given_up';
   end if;

@@ -4,8 +4,6 @@ begin
   raise exception 'table % is append-only: % refused; a correction is a new row', tg_table_name, tg_op;
 end $$;
 
-create or replace trigger append_only before update or delete or truncate on ledger_transaction
-  execute function refuse_change();
 create or replace trigger append_only before update or delete or truncate on posting
   execute function refuse_change();
 create or replace trigger append_only before update or delete or truncate on journal_entry

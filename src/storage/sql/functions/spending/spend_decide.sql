@@ -48,16 +48,20 @@ begin
 
   if q.idempotency_key is not null then
     perform pg_advisory_xact_lock(hashtext(q.principal), hashtext(q.idempotency_key));
-    insert into idempotency as i (principal, key, fingerprint, decision_id, created_at)
-    values (q.principal, q.idempotency_key, q.fingerprint, q.decision, q.at)
-    on conflict (principal, key) do update
-    set fingerprint = excluded.fingerprint, decision_id = excluded.decision_id, answer = null, created_at = excluded.created_at
-    where i.created_at < excluded.created_at - interval '24 hours'
-        and not spend_is_open(i.decision_id, q.at)
-      -- The approved call replaces the one that asked, once: a second approval finds its decision.
-      or q.is_approved and i.fingerprint = excluded.fingerprint
-        and exists (select from decision_read(i.decision_id) d where (d.verdict = 'approval_required'
-          or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval));
+    update idempotency i set fingerprint = q.fingerprint, decision_id = q.decision, answer = null, created_at = q.at
+    where i.principal = q.principal and i.key = q.idempotency_key
+      and (i.created_at < q.at - interval '24 hours'
+          and not spend_is_open(i.decision_id, q.at)
+        -- The approved call replaces the one that asked, once: a second approval finds its decision.
+        or q.is_approved and i.fingerprint = q.fingerprint
+          and exists (select from decision_read(i.decision_id) d where (d.verdict = 'approval_required'
+            or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval)));
+    if not found then
+      -- The lock is that of every writer. An upsert would also write a confirmation of the row to the log.
+      insert into idempotency (principal, key, fingerprint, decision_id, created_at)
+      select q.principal, q.idempotency_key, q.fingerprint, q.decision, q.at
+      where not exists (select from idempotency i where i.principal = q.principal and i.key = q.idempotency_key);
+    end if;
     if not found then
       select r.verdict, true, r.decision_id, r.violations, r.available_units
       into o.verdict, o.replayed, o.decision_id, o.violations, o.available_units

@@ -30,7 +30,7 @@ begin
   ), reserved as (
     insert into reservation (decision_id, account_id, key_id, day, usd_micros, source, held, asset, units, reserved_at, windows)
     select s.decision, s.account, s.key, (s.at at time zone 'UTC')::date, coalesce(s.usd_micros, 0), s.source, s.held, s.asset, s.units,
-      s.at, s.windows
+      s.at, (select jsonb_agg(jsonb_build_array(w.rule, w.seconds, w.usd_micros)) from outflow_counted(s.windows) w)
     from spend s where s.verdict = 'allow'
   ), decided as (
     insert into decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict, violations, available_units, mac)

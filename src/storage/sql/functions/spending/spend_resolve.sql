@@ -10,34 +10,35 @@ create or replace function spend_resolve(
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
-  r reservation;
+  r record;
   v_destination text;
   v_kind text := case p_status when 'settled' then 'settle' else 'release' end;
   v_units bigint;
   v_unused bigint;
 begin
-  select * into r from reservation where decision_id = p_decision for update;
-  if not found then
-    verdict := 'not_reserved';
-    return;
-  elsif r.status <> 'reserved' then
-    verdict := 'already_' || r.status;
-    return;
-  end if;
+  -- Locking the row before its update would write another record to the log. Its version tells whether it is still what was read.
+  loop
+    select v.*, v.xmin as version into r from reservation v where v.decision_id = p_decision;
+    if not found then
+      verdict := 'not_reserved';
+      return;
+    elsif r.status <> 'reserved' then
+      verdict := 'already_' || r.status;
+      return;
+    end if;
+    v_units := r.units - r.taken;
+    v_unused := case when r.taken = 0 then r.usd_micros else floor(r.usd_micros::numeric * v_units / r.units)::bigint end;
+    update reservation v set resolved_at = p_at,
+      status = case when p_status = 'settled' or r.taken > 0 then 'settled' else 'released' end,
+      taken = case p_status when 'settled' then r.units else r.taken end,
+      units = case when p_status = 'settled' or r.taken = 0 then r.units else r.taken end,
+      usd_micros = case when p_status = 'settled' or r.taken = 0 then r.usd_micros else r.usd_micros - v_unused end
+    where v.decision_id = p_decision and v.xmin = r.version;
+    exit when found;
+  end loop;
 
   verdict := p_status;
-  v_units := r.units - r.taken;
   v_destination := case p_status when 'settled' then p_destination else r.source end;
-  if p_status = 'settled' then
-    update reservation set status = 'settled', resolved_at = p_at, taken = r.units where decision_id = p_decision;
-  elsif r.taken = 0 then
-    v_unused := r.usd_micros;
-    update reservation set status = 'released', resolved_at = p_at where decision_id = p_decision;
-  else
-    v_unused := floor(r.usd_micros::numeric * v_units / r.units)::bigint;
-    update reservation set status = 'settled', resolved_at = p_at, units = r.taken, usd_micros = r.usd_micros - v_unused
-    where decision_id = p_decision;
-  end if;
   if p_status = 'released' and (r.key_id is not null or r.windows is not null) then
     perform pg_advisory_xact_lock(hashtextextended(r.account_id, 0));
     if r.taken = 0 and r.windows is not null then

@@ -2,7 +2,8 @@
 --
 -- Arguments: the arrays are one transfer for each index. p_transfers has the columns of the row, and "intent": id of the signed intent,
 --   or null.
--- Returns the decision and the paying wallet, from which it is sent, of each row; none for an intent that was already used.
+-- Returns the decision and the paying wallet, from which it is sent, of each row; none for an intent that was already used, or a
+--   transfer that is there.
 -- Locks: the intents' rows. Nothing is waited for after them.
 create or replace function transfer_insert(p_accounts text[], p_decisions text[], p_transfers jsonb[])
 returns table (decision_id text, written jsonb) language plpgsql as $$
@@ -29,7 +30,8 @@ begin
     id text, token text, units bigint, destination text, chain text, at timestamptz, authorized jsonb, signer text,
     valid_until timestamptz, mac text, payer text, route jsonb, state text, funding text)
   where a.place <> all (v_unusable)
-  on conflict do nothing
+    -- The caller has made the reservation or locked it, so no twin comes between. An upsert would also write a confirmation to the log.
+    and not exists (select from transfer x where x.decision_id = a.decision and x.funding_id is not distinct from t.funding)
   returning w.decision_id, (select jsonb_build_object('origin', p.origin, 'owner', p.owner, 'card_cover', p.card_cover::text, 'escrow_first', p.escrow_first)
     from wallet p where p.account_id = w.account_id);
 end $$;
