@@ -7,6 +7,7 @@
 import { raiseAlarm } from '../../../books/alarms/alarms.ts'
 import type { Clock } from '../../../core/base/clock.ts'
 import type { Log } from '../../../core/base/log.ts'
+import { timers } from '../../../core/base/timers.ts'
 import {
   type Address,
   type AuthorizedOperation,
@@ -37,6 +38,9 @@ import {
 const BATCH = 20
 /** Rows that one round gives to Safes. */
 const ENLISTED = 500
+/** Pauses between searches for Safes without a row, while the replacement is open and after it. */
+const SEARCH_MS = 3_000
+const SEARCH_FINISHED_MS = 600_000
 /** Safes without a deployment that one round looks through. */
 const WAKE_PAGE = 500
 /** Longest time that one gateway works on a change before another may. */
@@ -62,6 +66,7 @@ export interface OwnerParts {
 export function createSwapOwners(parts: OwnerParts): (signal: AbortSignal) => Promise<number> {
   const { database, chain, clock } = parts
   let after = ''
+  let enlistAt = Number.NEGATIVE_INFINITY
   return async (signal) => {
     const to = chain.gatewayKeys?.current
     // No key was ever replaced.
@@ -69,13 +74,18 @@ export function createSwapOwners(parts: OwnerParts): (signal: AbortSignal) => Pr
     const rotation = (await readRotations(database)).find((one) => one.to === to)
     if (rotation === undefined) return 0
     const { name } = chain
-    const delegate = await chain.walletAddress(chain.delegate)
-    await enlistSafes(database, { chain: name, to, delegate, limit: ENLISTED, at: clock() })
+    const isSearching = timers.monotonic() >= enlistAt
+    if (isSearching) {
+      const delegate = await chain.walletAddress(chain.delegate)
+      const found = await enlistSafes(database, { chain: name, to, delegate, limit: ENLISTED, at: clock() })
+      // All wallets are compared, so that this is not asked in every round.
+      if (found === 0) enlistAt = timers.monotonic() + (rotation.isFinished ? SEARCH_FINISHED_MS : SEARCH_MS)
+    }
     after = await wakeSafes(database, { chain: name, to, after, limit: WAKE_PAGE, at: clock() })
     const until = new Date(clock().getTime() + TAKEN_MS)
     const taken = await takeSwaps(database, { chain: name, to, until, at: clock(), limit: BATCH })
     if (!signal.aborted) await Promise.all(taken.map((one) => advance(parts, one)))
-    if (taken.length === 0 && !rotation.isFinished) await finish(parts, to)
+    if (taken.length === 0 && isSearching && !rotation.isFinished) await finish(parts, to)
     return taken.length
   }
 }
@@ -98,31 +108,30 @@ async function look(parts: OwnerParts, row: OwnerSwap): Promise<void> {
   const wallet = row.wallet ?? chain.delegate
   if ((await chain.walletAddress(wallet)).toLowerCase() !== row.address)
     throw new Error(`The address ${row.address} is not that of its wallet.`)
-  const [latest, final] = await Promise.all([
-    chain.readSafe(wallet, 'latest'),
-    chain.readSafe(wallet, 'final'),
-  ])
-  if (latest === null) return final === null ? keepForDeployment(parts, row, wallet) : lookLater(parts, row)
-  const book = (state: 'swapped' | 'given' | 'foreign', owner: Address | null) =>
-    recordSwap(database, row, { state, owner, dueAt: clock(), at: clock() })
-  if (latest.isPersons) return final?.isPersons ? book('given', null) : lookLater(parts, row)
-  const owner = findOwner(latest)
-  if (owner === undefined) {
-    // Its person may have got it since this row was read.
-    const isGiven =
-      row.accountId !== null &&
-      (await findOwnedWallet(database, row.accountId))?.owner.kind !== wallet.owner.kind
-    if (final === null || findOwner(final) !== undefined || (isGiven && !row.isEscrow))
-      return lookLater(parts, row)
-    await raiseAlarm(parts, {
-      ...{ domain: 'audit', objectId: row.address, reason: 'foreign_owner', at: clock() },
-      reported: { chain: chain.name, owners: [...latest.owners], hasOtherModules: latest.hasOtherModules },
-    })
-    return book('foreign', null)
+  const latest = await chain.readSafe(wallet, 'latest')
+  if (latest === null) {
+    const isGone = (await chain.readSafe(wallet, 'final')) !== null
+    return isGone ? lookLater(parts, row) : keepForDeployment(parts, row, wallet)
   }
-  if (owner !== row.to) return swap(parts, row, { wallet, owner })
-  if (final !== null && findOwner(final) === row.to) return book('swapped', owner)
-  return lookLater(parts, row, owner)
+  const owner = findOwner(latest)
+  if (!latest.isPersons && owner !== undefined && owner !== row.to) return swap(parts, row, { wallet, owner })
+  const final = await chain.readSafe(wallet, 'final')
+  const book = (state: 'swapped' | 'given' | 'foreign') =>
+    recordSwap(database, row, { state, owner: owner ?? null, dueAt: clock(), at: clock() })
+  if (latest.isPersons) return final?.isPersons ? book('given') : lookLater(parts, row)
+  if (owner !== undefined)
+    return final !== null && findOwner(final) === row.to ? book('swapped') : lookLater(parts, row, owner)
+  // Its person may have got it since this row was read.
+  const isGiven =
+    !row.isEscrow &&
+    row.accountId !== null &&
+    (await findOwnedWallet(database, row.accountId))?.owner.kind !== wallet.owner.kind
+  if (final === null || findOwner(final) !== undefined || isGiven) return lookLater(parts, row)
+  await raiseAlarm(parts, {
+    ...{ domain: 'audit', objectId: row.address, reason: 'foreign_owner', at: clock() },
+    reported: { chain: chain.name, owners: [...latest.owners], hasOtherModules: latest.hasOtherModules },
+  })
+  return book('foreign')
 }
 
 /** The gateway's key that alone owns a Safe; undefined where somebody else can act for it, too. */
