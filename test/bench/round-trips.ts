@@ -1,7 +1,7 @@
 /**
  * Database cost of one transfer: round trips, statements and transactions as a proxy in front of PostgreSQL sees them
  * between request and response, and the write-ahead log over all of them. One caller, simulated chain. The log is that of the
- * whole server: measure on one that does nothing else. `npx tsx test/bench/round-trips.ts [names]`, about a minute,
+ * whole server: measure on one that does nothing else. `npx tsx test/bench/round-trips.ts [names | wal]`, about a minute,
  * because PostgreSQL reports its log late.
  */
 import { randomUUID } from 'node:crypto'
@@ -13,7 +13,7 @@ import { createTestDatabase } from '../engines.ts'
 import { type Agent, newAgent } from '../journeys/agent.ts'
 import { startGateway } from '../journeys/gateway.ts'
 import { newGuest, type Person } from '../journeys/people.ts'
-import { readWalByRelation, readWalPosition, type WalLine } from './wal.ts'
+import { openWal, readWalByRelation, readWalPosition, type WalLine, walText } from './wal.ts'
 
 const WARM_UP = 20
 const TRANSFERS = 100
@@ -35,11 +35,32 @@ export interface RoundTripLine {
   readonly walSyncs: number
   /** Names of the statements of the last transfer, in order. */
   readonly names: readonly string[]
+  /** The log by relation; empty without a reader. */
   readonly wal: readonly WalLine[]
 }
 
+/** Begins to read the log. The returned function reads what was written since it was last called. */
+type OpenLog = (admin: pg.Client) => Promise<() => Promise<readonly WalLine[]>>
+
+const readNothing: OpenLog = async () => async () => []
+
+/** Needs `pg_walinspect`. */
+const readLogs: OpenLog = async (admin) => {
+  await openWal(admin)
+  let from = await readWalPosition(admin)
+  return async () => {
+    const to = await readWalPosition(admin)
+    const found = await readWalByRelation(admin, from, to)
+    from = to
+    return found
+  }
+}
+
 /** Measures a transfer of each kind of caller. @param serverUrl a PostgreSQL server. */
-export async function benchRoundTrips(serverUrl: string): Promise<readonly RoundTripLine[]> {
+export async function benchRoundTrips(
+  serverUrl: string,
+  openLog: OpenLog = readNothing,
+): Promise<readonly RoundTripLine[]> {
   const { url, drop } = await createTestDatabase(serverUrl)
   const proxy = await startProxy(new URL(url))
   const gateway = await startGateway({
@@ -56,25 +77,17 @@ export async function benchRoundTrips(serverUrl: string): Promise<readonly Round
     for (const [, prepare] of prepared)
       for (let count = 0; count < WARM_UP; count += 1) await sendOne(await prepare())
     const lines: RoundTripLine[] = []
+    const readLog = await openLog(admin)
     let wal = await readWal(admin)
-    let position = await readWalPosition(admin)
+    await readLog()
     for (const [name, prepare] of prepared) {
       const seen = await measure(prepare, proxy.tally)
       const names = [...proxy.tally.names]
       const walNow = await readWal(admin)
       const walBytes = (walNow.bytes - wal.bytes) / TRANSFERS
-      const end = await readWalPosition(admin)
-      const byRelation = await readWalByRelation(admin, position, end)
-      lines.push({
-        name,
-        ...seen,
-        names,
-        walBytes,
-        walSyncs: (walNow.syncs - wal.syncs) / TRANSFERS,
-        wal: byRelation,
-      })
+      const walSyncs = (walNow.syncs - wal.syncs) / TRANSFERS
+      lines.push({ name, ...seen, names, walBytes, walSyncs, wal: await readLog() })
       wal = walNow
-      position = await readWalPosition(admin)
     }
     return lines
   } finally {
@@ -281,14 +294,14 @@ export function roundTripText({ name, ...line }: RoundTripLine): string {
   return `${name}: ${roundTrips} round trips, ${statements} statements, ${transactions} transactions; p50 ${p50.toFixed(1)} ms; ${(walBytes / 1024).toFixed(1)} KB WAL, ${walSyncs.toFixed(1)} syncs`
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const [, , detail] = process.argv
   for (const line of await benchRoundTrips(
     process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres',
-  ))
-    process.stdout.write(
-      `${[roundTripText(line), ...(process.argv[2] === 'names' ? line.names.map((text) => `  ${text}`) : []), ...(process.argv[2] === 'wal' ? line.wal.map(walText) : [])].join('\n')}\n`,
-    )
-
-function walText({ relation, record, count, bytes, images }: WalLine) {
-  return `  ${(bytes / TRANSFERS).toFixed(0).padStart(5)} B ${(count / TRANSFERS).toFixed(2).padStart(5)}x ${relation}: ${record}${images > 0 ? `, ${(images / TRANSFERS).toFixed(0)} B of pages` : ''}`
+    detail === 'wal' ? readLogs : undefined,
+  )) {
+    const names = detail === 'names' ? line.names.map((text) => `  ${text}`) : []
+    const log = detail === 'wal' ? [walText(line.wal, TRANSFERS)] : []
+    process.stdout.write(`${[roundTripText(line), ...names, ...log].join('\n')}\n`)
+  }
 }
