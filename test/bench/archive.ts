@@ -1,6 +1,7 @@
 /**
  * Decisions that grow: a transfer on a database with millions of decisions in thirteen months against one on an empty database, and the
- * waits of transfers while the oldest month is archived. `npx tsx test/bench/archive.ts [--decisions 10000000] [--archived 200000]`, on
+ * waits of transfers while the oldest month is archived. `npx tsx test/bench/archive.ts [--decisions 10000000] [--archived 200000]
+ * [--on URL]`, on
  * TEST_DATABASE_URL or the local server; ten million take about twenty minutes and 15 GB, which it gives back.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -20,8 +21,12 @@ const ROUNDS = 5
 const CALLERS = 8
 const RUN = 600
 
-const { decisions: asked = '10000000', archived = '200000' } = parseArgs({
-  options: { decisions: { type: 'string' }, archived: { type: 'string' } },
+const {
+  decisions: asked = '10000000',
+  archived = '200000',
+  on,
+} = parseArgs({
+  options: { decisions: { type: 'string' }, archived: { type: 'string' }, on: { type: 'string' } },
 }).values
 const print = (text: string) => process.stdout.write(`${text}\n`)
 const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
@@ -131,10 +136,11 @@ async function watchWaits(url: string): Promise<() => Promise<{ longest: number;
 }
 
 const empty = await createTestDatabase(serverUrl)
-const full = await createTestDatabase(serverUrl)
+// A database that an earlier run has filled is measured again, and stays.
+const full = on === undefined ? await createTestDatabase(serverUrl) : { url: on, drop: async () => {} }
 const directory = mkdtempSync(join(tmpdir(), 'bursar-bench-archive-'))
 try {
-  await fill(full.url)
+  if (on === undefined) await fill(full.url)
   const [small, large] = [
     await openTransfers({ DATABASE_URL: empty.url }, CALLERS),
     await openTransfers({ DATABASE_URL: full.url }, CALLERS),
