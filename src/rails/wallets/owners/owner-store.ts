@@ -96,7 +96,7 @@ const unlisted = `
 const enlist: Statement = {
   name: 'owner_swaps_enlist',
   text: `insert into owner_swap (chain, address, to_owner, account_id, is_escrow, state, created_at, due_at, updated_at)
-    select $1, n.address, $2, n.account_id, n.is_escrow, 'new', $4, case when n.account_id is null then 'epoch' else $4 end, $4
+    select $1, n.address, $2, n.account_id, n.is_escrow, 'new', $4::timestamptz, case when n.account_id is null then 'epoch'::timestamptz else $4::timestamptz end, $4
     from (
       (select $3::text as address, null::text as account_id, false as is_escrow
         where not exists (select from owner_swap s where s.chain = $1 and s.address = $3 and s.to_owner = $2))
