@@ -17,6 +17,7 @@ import { silentLog } from '../../../src/core/base/log.ts'
 import { readConfig } from '../../../src/core/config/read-config.ts'
 import type { Chain, Hex } from '../../../src/providers/chain/port.ts'
 import { anchorHead, encodeAnchor } from '../../../src/records/decisions/anchor-head.ts'
+import { FIRST_PREVIOUS } from '../../../src/records/decisions/chain.ts'
 import { createSealRound } from '../../../src/records/decisions/seal-decisions.ts'
 import { readHead } from '../../../src/records/decisions/store.ts'
 import { openDatabase } from '../../../src/runtime.ts'
@@ -220,6 +221,7 @@ function prove(serverUrl: string | undefined): void {
     )
     const { hash } = await readHead(database)
     await asOwner(database, 'decision_seal', () => database.kysely.deleteFrom('decision_seal').execute())
+    await database.kysely.updateTable('decision_head').set({ sequence: 0n, hash: FIRST_PREVIOUS }).execute()
     const seal = createSealRound({
       ...{ database, clock: systemClock, log: silentLog, unstoredCodes: new Map<string, string>() },
       settings: { ...own, origin: issuer ?? '' },
