@@ -1351,7 +1351,7 @@ export type BankingPayoutsCreateRequest = {
   reason?: string
   /** Purpose, at most 140 characters. */
   memo?: string
-  /** `any`: USDC that the chain of payouts lacks is moved there first. Default: `chain`. */
+  /** `any`: USDC of other chains is moved first. Default: `chain`. */
   from?: 'any' | 'chain'
   /** `USD`: cash at the bank; `USDC`: from the wallet. Default: `USD`, or the quote’s. */
   asset?: 'USD' | 'USDC'
@@ -1359,6 +1359,11 @@ export type BankingPayoutsCreateRequest = {
   intentId?: string
   /** Signature of the intent from POST /api/banking/payouts/intent: a passkey’s assertion (base64url of its JSON) or a registered EVM key’s EIP-712 signature (0x hex). Required for USDC of a person whose own key owns the wallet. */
   signature?: string
+}
+
+export type BankingPayoutsCreateResponse = Payout & {
+  /** Move from another chain before it; null: none. */
+  funding: Funding | null
 }
 
 export type BankingPayoutsIntentRequest = {
@@ -1405,7 +1410,7 @@ export type BankingPayoutsQuoteRequest = {
   amount?: Amount
   /** In place of `amount`: what arrives, in the recipient’s currency. */
   recipientAmount?: Amount
-  /** `any`: USDC that the chain of payouts lacks is moved there first. Default: `chain`. */
+  /** `any`: USDC of other chains is moved first. Default: `chain`. */
   from?: 'any' | 'chain'
   /** `USD`: cash at the bank; `USDC`: from the wallet. */
   asset?: 'USD' | 'USDC'
@@ -3607,8 +3612,6 @@ export type Payout = {
   reason: string | null
   /** `rec_…`: its recourse; null without one. */
   recourseId: string | null
-  /** Move from another chain before it; null: none. */
-  funding: Funding | null
   /** When it was requested, ISO 8601 UTC. */
   createdAt: string
   /** When its state last changed, ISO 8601 UTC. */
@@ -6402,7 +6405,7 @@ export interface Operations {
     }
     readonly payouts: {
       /** Pay out USD cash, or USDC from the wallet, to a saved bank account. */
-      readonly create: Call<BankingPayoutsCreateRequest, Payout>
+      readonly create: Call<BankingPayoutsCreateRequest, BankingPayoutsCreateResponse>
       /** List payouts to bank accounts, newest first; a key sees its own. */
       readonly list: List<
         {

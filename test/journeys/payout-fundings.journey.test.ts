@@ -107,7 +107,7 @@ describe.each(longestEngines)('payouts from any chain on $engine', ({ isPostgres
       const idempotencyKey = crypto.randomUUID()
       const { status, body } = await pay(ask(amount), { idempotencyKey })
       expect({ status, body }).toMatchObject({ status: 200, body: { status: 'pending', amount, funding } })
-      expect(await readPayout(body.id)).toMatchObject({ status: 'pending', funding })
+      expect(await readPayout(body.id)).toMatchObject({ status: 'pending' })
       await awaitStatus(body.id, 'paid')
       const after = await readAvailable()
       // A little more may arrive than was needed.

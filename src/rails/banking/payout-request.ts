@@ -21,7 +21,7 @@ export const quoteMembers = {
 export const fromMember = z
   .enum(['any', 'chain'])
   .optional()
-  .describe('`any`: USDC that the chain of payouts lacks is moved there first. Default: `chain`.')
+  .describe('`any`: USDC of other chains is moved first. Default: `chain`.')
 
 export const payoutMembers = {
   ...quoteMembers,

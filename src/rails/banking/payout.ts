@@ -2,7 +2,6 @@
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import { payoutStatuses } from '../../../policies/banking/payout-states.ts'
-import { fundingView } from '../../books/spending/funding-view.ts'
 import type { Page } from '../../core/base/page.ts'
 import { seal, unseal } from '../../core/base/seal.ts'
 import { untrustedTextOrNull } from '../../core/base/untrusted-text.ts'
@@ -83,7 +82,6 @@ export const payoutView = z.strictObject({
   memo: untrustedTextOrNull('Memo of the payer; null without one.'),
   reason: z.string().nullable().describe('Machine-readable reason of a failure; null without one.'),
   recourseId: z.string().nullable().describe('`rec_…`: its recourse; null without one.'),
-  funding: fundingView.nullable().describe('Move from another chain before it; null: none.'),
   createdAt: z.string().describe('When it was requested, ISO 8601 UTC.'),
   updatedAt: z.string().describe('When its state last changed, ISO 8601 UTC.'),
 })
@@ -94,11 +92,9 @@ export function viewPayout(
   {
     memo,
     recourseId,
-    funding,
   }: {
     readonly memo: string | null
     readonly recourseId?: string | null | undefined
-    readonly funding?: z.input<typeof fundingView> | null | undefined
   },
 ): z.input<typeof payoutView> {
   const { id, status, recipientId, money, fee, currency, recipientUnits, rate, decisionId } = payout
@@ -118,7 +114,6 @@ export function viewPayout(
     memo,
     reason: payout.reason,
     recourseId: recourseId ?? null,
-    funding: funding ?? null,
     createdAt: payout.createdAt.toISOString(),
     updatedAt: payout.updatedAt.toISOString(),
   }

@@ -59,8 +59,11 @@ onBothEngines('the shared read of the jobs', (database) => {
   })
 
   it('names no job when there is nothing to do, in one read for all that ask together', async () => {
-    reads = 0
     const ask = createHasWork({ database: { ...database(), ...counting() }, clock: later, onCalendar })
+    // The first one is planned, which takes longer than an answer is shared on a busy machine.
+    await ask('settle-pending')
+    await systemTimers.sleep(500)
+    reads = 0
     const found = await Promise.all([...claimingJobs].map((job) => ask(job)))
     expect(found).toEqual([...claimingJobs].map(() => false))
     expect(reads).toBe(1)

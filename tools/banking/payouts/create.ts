@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { requireNoDebt } from '../../../src/books/debts/debts.ts'
-import { fundingFacts, viewFunding } from '../../../src/books/spending/funding-view.ts'
+import { fundingFacts, fundingView, viewFunding } from '../../../src/books/spending/funding-view.ts'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { BANK } from '../../../src/books/spending/sources.ts'
 import { noteMembers, parseNote } from '../../../src/books/spending/spend-note.ts'
@@ -117,7 +117,7 @@ export default defineTool({
   title: 'Pay out to a bank',
   summary: 'Pay out USD cash, or USDC from the wallet, to a saved bank account.',
   description:
-    'Use it when the owner asked for this payment. The fee is part of `amount`: for rent or an invoice send `recipientAmount`, which is what arrives. It cannot be called back. Category `payout`. For USDC on other chains send `from: "any"`. Follow `pending` and `sent` with GET /api/banking/payouts/{id}, do not send it again; `returned` and `failed` money is available again. After a timeout repeat with the same idempotency key.',
+    'Use it when the owner asked for this payment. The fee is part of `amount`: for rent or an invoice send `recipientAmount`, which is what arrives. It cannot be called back. Category `payout`. Follow `pending` and `sent` with GET /api/banking/payouts/{id}, do not send it again; `returned` and `failed` money is available again. After a timeout repeat with the same idempotency key.',
   restDescription:
     '`payout_rejected`: nothing was sent; see `reason`. `signature_rejected`: the owner’s own key must sign an intent first. `counterparties` of a policy may list recipients.',
   route: 'POST /api/banking/payouts',
@@ -130,7 +130,9 @@ export default defineTool({
   rail: 'bank-payout',
   payee: 'recipientId',
   input: payoutRequest,
-  output: payoutView,
+  output: payoutView.extend({
+    funding: fundingView.nullable().describe('Move from another chain before it; null: none.'),
+  }),
   failures: [
     'wallet_busy',
     'insufficient_funds',
@@ -263,10 +265,10 @@ function toAnswer(
   payout: Payout,
   { funding }: z.output<typeof payoutFacts>,
 ) {
-  return viewPayout(payout, {
-    memo: parseNote(input).memo,
+  return {
+    ...viewPayout(payout, { memo: parseNote(input).memo }),
     funding: funding === null ? null : viewFunding(funding),
-  })
+  }
 }
 
 /**

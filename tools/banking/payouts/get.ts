@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { findFundings } from '../../../src/books/spending/funding-view.ts'
 import { findMemos } from '../../../src/books/spending/spend-note.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
@@ -29,12 +28,10 @@ export default defineTool({
     if (payout === undefined) throw new Failure('not_found', 'You have no such payout.')
     const { decisionId } = payout
     const memos = await findMemos(context.database, [decisionId])
-    const fundings = await findFundings(context.database, [decisionId])
     const returned = await findReturned(context.database, { kind: 'payout', ids: [id] })
     return viewPayout(payout, {
       memo: memos.get(decisionId) ?? null,
       recourseId: returned.get(id)?.recourseId,
-      funding: fundings.get(decisionId),
     })
   },
 })

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { findFundings } from '../../../src/books/spending/funding-view.ts'
 import { findMemos } from '../../../src/books/spending/spend-note.ts'
 import { cutPage, nextCursor, pageMembers, toPage } from '../../../src/core/base/page.ts'
 import { requireCaller } from '../../../src/kernel/context.ts'
@@ -33,14 +32,12 @@ export default defineTool({
     const { rows, nextCursor } = cutPage(found, page)
     const decisions = rows.map(({ decisionId }) => decisionId)
     const memos = await findMemos(context.database, decisions)
-    const fundings = await findFundings(context.database, decisions)
     const ids = rows.map(({ id }) => id)
     const returned = await findReturned(context.database, { kind: 'payout', ids })
     const payouts = rows.map((row) =>
       viewPayout(row, {
         memo: memos.get(row.decisionId) ?? null,
         recourseId: returned.get(row.id)?.recourseId,
-        funding: fundings.get(row.decisionId),
       }),
     )
     return { payouts, nextCursor }
