@@ -113,10 +113,10 @@ export const spendingMutants: readonly Mutant[] = [
       },
       {
         file: decide,
-        text: ` and i.fingerprint = excluded.fingerprint
-        and exists (select 1 from decision d where d.id = i.decision_id and (d.verdict = 'approval_required'
-          or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval));`,
-        by: ' and i.fingerprint = excluded.fingerprint;',
+        text: ` and i.fingerprint = q.fingerprint
+          and exists (select 1 from decision d where d.id = i.decision_id and (d.verdict = 'approval_required'
+            or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval)));`,
+        by: ' and i.fingerprint = q.fingerprint);',
       },
     ],
   },
