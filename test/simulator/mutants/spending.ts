@@ -113,10 +113,10 @@ export const spendingMutants: readonly Mutant[] = [
       },
       {
         file: decide,
-        text: ` and i.fingerprint = excluded.fingerprint
-        and exists (select from decision_read(i.decision_id) d where (d.verdict = 'approval_required'
-          or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval));`,
-        by: ' and i.fingerprint = excluded.fingerprint;',
+        text: ` and i.fingerprint = q.fingerprint
+          and exists (select from decision_read(i.decision_id) d where (d.verdict = 'approval_required'
+            or q.approval is not null and d.verdict = 'deny' and d.facts->>'approvalId' is distinct from q.approval)));`,
+        by: ' and i.fingerprint = q.fingerprint);',
       },
     ],
   },
