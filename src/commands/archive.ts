@@ -31,7 +31,7 @@ export async function archive(
     env,
     (database, config) =>
       withSigningKey(database, config, async (own) => {
-        if (own === null) throw new Error('DATA_KEY is not set: without it nobody can sign the archive.')
+        if (own === null) throw new Error('DATA_KEY is not set, and the archive is signed with it.')
         const { receiptKey: key, dataKey } = own
         const request: ArchiveRequest = {
           ...{ database, key, dataKey, month, out, keep: Number(kept), now: systemClock() },
