@@ -17,8 +17,8 @@ const MODULES_START: Address = '0x0000000000000000000000000000000000000001'
 
 export interface SafeOwners {
   /**
-   * Finds the key that signs for a deployed Safe.
-   * @throws Failure `provider_unavailable` when this gateway does not have it: nothing is signed.
+   * Finds the key that signs for a deployed Safe; the present one for a Safe that no key of the gateway owns.
+   * @throws Failure `provider_unavailable` when a key of the gateway owns it that this process does not have: nothing is signed.
    */
   findKey(safe: Address): Promise<LocalAccount>
   /** Reads the gateway's key that owns a deployed Safe, whether this gateway has it or not; undefined: none does. */
@@ -46,9 +46,11 @@ export function createSafeOwners({ client, keys }: { client: NodeClient; keys: K
       await changing.get(safe)
       if (settled.has(safe) || (!keys.isRotated && !doubted.has(safe))) return keys.current
       const owner = await readOwner(safe)
-      const key = owner === undefined ? undefined : keys.find(owner)
+      // It was handed over, or it is lost: the chain rejects what the gateway signs.
+      const key = owner === undefined ? keys.current : keys.find(owner)
       if (key === undefined) throw missingKey(client.chain.name, safe, owner)
       doubted.delete(safe)
+      if (owner === undefined) return key
       if (key === keys.current) settled.set(safe, true)
       return key
     },
