@@ -46,6 +46,7 @@ export async function readOwnerBook(database: Database): Promise<OwnerBook | nul
     first: toAddress(find('chain_first_owner') ?? owner),
     target: open?.to ?? toAddress(owner),
     known: [...new Set([toAddress(owner), ...rotations.flatMap(({ from, to }) => [from, to])])],
+    readKnown: async () => (await readOwnerBook(database))?.known ?? [],
     findSwaps: (chain, safe) => findSwaps(database, { chain, safe }),
   }
 }
