@@ -50,8 +50,7 @@ export function createKeyRing(current: LocalAccount, previous?: LocalAccount): K
     },
     find,
     async findKnown(addresses) {
-      const findAmong = () =>
-        addresses.find((one) => isSame(one, current.address)) ?? addresses.find(knows)
+      const findAmong = () => addresses.find((one) => isSame(one, current.address)) ?? addresses.find(knows)
       const known = findAmong()
       if (known !== undefined || book === undefined) return known
       book = { ...book, known: await book.readKnown() }

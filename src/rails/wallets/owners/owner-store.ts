@@ -246,6 +246,10 @@ export async function keepSwap(
     .where('address', '=', address)
     .where('to_owner', '=', to)
     .where('attempt', '=', before)
+    // A key that is being replaced gets no Safe any more.
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('owner_rotation').select('to_owner').where('from_owner', '=', to))),
+    )
     .where(({ eb, or }) =>
       or([eb('signature', 'is', null), eb('attempt', '<', attempt), eb('from_owner', '!=', swap.from)]),
     )
