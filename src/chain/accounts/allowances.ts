@@ -66,7 +66,7 @@ export async function readAllowance(
     contracts: AccountContracts
     wallets: Wallets
     deployments: Pick<Deployments, 'isDeployed'>
-    keys: Pick<KeyRing, 'knows'>
+    keys: Pick<KeyRing, 'findKnown'>
   },
   wallet: Wallet,
   agentId: string,
@@ -85,12 +85,12 @@ export async function readAllowance(
       args: [safe, wallets.findSafe(wallets.delegate).address, agentHash(agentId)],
     }),
   ])
+  if (isEnabled) return { dailyMicros, spentMicros, onceMicros, isOwn }
   // The gateway hands the Safe over with the next operation. An owner who adds the gateway as a co-owner changes
   // nothing.
-  if (owners.some(keys.knows) && !owners.some((one) => isSame(one, owner)) && !isEnabled)
+  if (!owners.some((one) => isSame(one, owner)) && (await keys.findKnown(owners)) !== undefined)
     return { ...wallets.firstAllowance(wallet, agentId), spentMicros }
-  if (!isEnabled) return { dailyMicros: 0n, spentMicros: 0n, onceMicros: 0n, isOwn }
-  return { dailyMicros, spentMicros, onceMicros, isOwn }
+  return { dailyMicros: 0n, spentMicros: 0n, onceMicros: 0n, isOwn }
 }
 
 function isSame(one: Address, other: Address): boolean {

@@ -17,8 +17,11 @@ export interface KeyRing {
   readonly isReplacing: boolean
   /** Finds the key with an address; undefined for one that this gateway does not have. */
   find(address: Address): LocalAccount | undefined
-  /** Checks whether an address is, was or will be a key of the gateway. */
-  knows(address: Address): boolean
+  /**
+   * Finds an address that is, was or will be a key of the gateway, the present one first; also a key that another gateway has brought
+   * since this one was started. @throws when the database, which is asked about unknown ones, does not answer.
+   */
+  findKnown(addresses: readonly Address[]): Promise<Address | undefined>
   adopt(book: OwnerBook): void
   readonly findSwaps: OwnerBook['findSwaps']
 }
@@ -28,6 +31,8 @@ export function createKeyRing(current: LocalAccount, previous?: LocalAccount): K
   const keys = previous === undefined ? [current] : [current, previous]
   const isSame = (one: Address, other: Address) => lowerCaseAddress(one) === lowerCaseAddress(other)
   const find = (address: Address) => keys.find((key) => isSame(key.address, address))
+  const knows = (address: Address) =>
+    find(address) !== undefined || (book?.known.some((known) => isSame(known, address)) ?? false)
   return {
     current,
     previous,
@@ -44,8 +49,13 @@ export function createKeyRing(current: LocalAccount, previous?: LocalAccount): K
       )
     },
     find,
-    knows: (address) =>
-      find(address) !== undefined || (book?.known.some((known) => isSame(known, address)) ?? false),
+    async findKnown(addresses) {
+      const findAmong = () => addresses.find((one) => isSame(one, current.address)) ?? addresses.find(knows)
+      const known = findAmong()
+      if (known !== undefined || book === undefined) return known
+      book = { ...book, known: await book.readKnown() }
+      return findAmong()
+    },
     adopt(given) {
       book = given
     },

@@ -37,8 +37,9 @@ export function createSafeOwners({ client, keys }: { client: NodeClient; keys: K
   const changing = new Map<Address, Promise<unknown>>()
 
   async function readOwner(safe: Address): Promise<Address | undefined> {
-    const owners = await client.readContract({ address: safe, abi: safeAbi, functionName: 'getOwners' })
-    return owners.find((owner) => owner === keys.current.address) ?? owners.find((owner) => keys.knows(owner))
+    return keys.findKnown(
+      await client.readContract({ address: safe, abi: safeAbi, functionName: 'getOwners' }),
+    )
   }
 
   return {
@@ -110,7 +111,7 @@ export async function readSafeState(
   const isSame = (one: Address, other: Address) => lowerCaseAddress(one) === lowerCaseAddress(other)
   return {
     owners: owners.map(lowerCaseAddress),
-    isOurs: owners.some(keys.knows),
+    isOurs: (await keys.findKnown(owners)) !== undefined,
     isPersons: person !== undefined && owners.some((owner) => isSame(owner, person)),
     hasOtherModules: modules.some((module) => !known.includes(lowerCaseAddress(module))),
   }

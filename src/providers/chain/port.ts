@@ -430,6 +430,8 @@ export interface OwnerBook {
   readonly target: Address
   /** Every key that has owned Safes, or is to. */
   readonly known: readonly Address[]
+  /** Reads the known keys again: another gateway may have begun a replacement. */
+  readKnown(): Promise<readonly Address[]>
   /** Finds the changes of a Safe's owner that were signed and kept. */
   findSwaps(chain: ChainName, safe: Address): Promise<readonly SignedSwap[]>
 }

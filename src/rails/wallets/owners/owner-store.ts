@@ -46,6 +46,7 @@ export async function readOwnerBook(database: Database): Promise<OwnerBook | nul
     first: toAddress(find('chain_first_owner') ?? owner),
     target: open?.to ?? toAddress(owner),
     known: [...new Set([toAddress(owner), ...rotations.flatMap(({ from, to }) => [from, to])])],
+    readKnown: async () => (await readOwnerBook(database))?.known ?? [],
     findSwaps: (chain, safe) => findSwaps(database, { chain, safe }),
   }
 }
@@ -245,6 +246,10 @@ export async function keepSwap(
     .where('address', '=', address)
     .where('to_owner', '=', to)
     .where('attempt', '=', before)
+    // A key that is being replaced gets no Safe any more.
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('owner_rotation').select('to_owner').where('from_owner', '=', to))),
+    )
     .where(({ eb, or }) =>
       or([eb('signature', 'is', null), eb('attempt', '<', attempt), eb('from_owner', '!=', swap.from)]),
     )

@@ -71,8 +71,10 @@ export function createSwapOwners(parts: OwnerParts): (signal: AbortSignal) => Pr
     const to = chain.gatewayKeys?.current
     // No key was ever replaced.
     if (to === undefined || (chain.gatewayKeys?.previous === null && chain.opensWith === null)) return 0
-    const rotation = (await readRotations(database)).find((one) => one.to === to)
-    if (rotation === undefined) return 0
+    const rotations = await readRotations(database)
+    const rotation = rotations.find((one) => one.to === to)
+    // Where another gateway replaces this key already, its Safes go on to the next one, never back.
+    if (rotation === undefined || rotations.some(({ from }) => from === to)) return 0
     const { name } = chain
     const isSearching = timers.monotonic() >= enlistAt
     if (isSearching) {

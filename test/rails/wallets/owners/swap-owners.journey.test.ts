@@ -337,6 +337,50 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
     }, 300_000)
   })
 
+  onBothEngines('replaced once more while a gateway knows the next key only', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('gives no Safe back to the key that is being replaced', async () => {
+      const [first, second, third] = [newKey(), newKey(), newKey()]
+      const names = ['base'] as const
+      const old = await scene.start(first, undefined, { names })
+      const late = await scene.openAccount(old.base)
+      await scene.runUntilFinished(await scene.start(second, first, { names }), second)
+
+      // The first step of the second replacement: both keys, of which the present one is still the second.
+      const prepared = await scene.start(second, third, { names })
+      await prepared.round()
+      const both = await scene.start(third, second, { names })
+      const opened = await scene.openAccount(both.base)
+      expect(opened.origin).toEqual({ kind: 'gateway', first: lower(third.address) })
+      await scene.fund(both.base, late)
+      await scene.pay(both.base, late)
+      expect(await scene.readOwners(old.base, late)).toEqual([lower(third.address)])
+      const again = await scene.start(second, third, { names })
+      for (const gateway of [prepared, again])
+        for (let round = 0; round < 4; round += 1) {
+          await gateway.round()
+          await database()
+            .kysely.updateTable('owner_swap')
+            .set({ due_at: new Date(0) })
+            .execute()
+        }
+      const back = await database()
+        .kysely.selectFrom('owner_swap')
+        .select(['address', 'from_owner'])
+        .where('to_owner', '=', lower(second.address))
+        .where('from_owner', '=', lower(third.address))
+        .execute()
+      expect(back).toEqual([])
+      await scene.runUntilFinished(both, third)
+      expect(await scene.readOwners(old.base, late)).toEqual([lower(third.address)])
+      await scene.fund(both.base, opened)
+      await scene.pay(both.base, opened)
+      expect(await scene.readOwners(old.base, opened)).toEqual([lower(third.address)])
+      expect(await database().kysely.selectFrom('alarm').select('reason').execute()).toEqual([])
+    }, 300_000)
+  })
+
   onBothEngines('replaced twice', (database) => {
     const scene = openScene(database, nodeOf)
 
