@@ -72,6 +72,21 @@ const withoutTracing = {
     ),
 }
 
+/** Pages for browsers that meet a price are a quarter of the program's text: a bundle that the first such browser loads. */
+const PAYWALL = './paywall.cjs'
+const withoutPaywall = {
+  name: 'without paywall',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^x402\/paywall$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: PAYWALL, namespace: 'paywall' } : undefined,
+    )
+    onResolve({ filter: /^\.\/paywall\.cjs$/ }, ({ path }) => ({ path, external: true }))
+    onLoad({ filter: /^/, namespace: 'paywall' }, ({ path }) => ({
+      contents: `export const getPaywallHtml = (options) => require("${path}").getPaywallHtml(options)`,
+    }))
+  },
+}
+
 /** It finds its fonts by a `require` of its own, which a bundler does not follow. */
 const withFonts = {
   name: 'with fonts',
@@ -97,8 +112,9 @@ const parts = {
           main: 'src/main.ts',
           proxy: 'src/commands/proxy/main.ts',
           opentelemetry: 'src/providers/tracing/opentelemetry.ts',
+          paywall: 'x402/paywall',
         },
-        plugins: [withoutTracing, withFonts],
+        plugins: [withoutTracing, withoutPaywall, withFonts],
         bundle: true,
         platform: 'node',
         target: 'node20.12',
@@ -135,7 +151,7 @@ const parts = {
     for (const { path, text } of outputFiles)
       writeFileSync(
         path,
-        path.endsWith('/opentelemetry.cjs')
+        [TRACING, PAYWALL].some((part) => path.endsWith(part.slice(1)))
           ? text
           : text
               .replace(dynamicImport, 'Import(')
