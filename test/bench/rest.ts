@@ -1,10 +1,13 @@
-/** A gateway at rest: start time, statements per second, and memory, with few and with many wallets. */
+/** A gateway at rest: start time, statements per second, and memory, with few and with many wallets; and the embedded sandbox. */
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { createTestDatabase } from '../engines.ts'
-import { startGateway } from '../journeys/gateway.ts'
+import { type Gateway, startGateway } from '../journeys/gateway.ts'
 
 /** Until jobs rest after the last write. */
 const UNTIL_REST_MS = 65_000
@@ -54,20 +57,42 @@ export async function benchRest(serverUrl: string, wallets: number): Promise<Res
     const before = await transactions(client, name)
     await pause(MEASURED_MS)
     const after = await transactions(client, name)
-    const status = readFileSync(`/proc/${gateway.process.pid}/status`, 'utf8')
     return {
       wallets,
       firstStartMs: first.ms,
       startMs,
       activePerSecond: ((before - written) * 1_000) / UNTIL_REST_MS,
       statementsPerSecond: ((after - before) * 1_000) / MEASURED_MS,
-      memoryMb: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024,
+      memoryMb: readMemory(gateway),
     }
   } finally {
     await gateway.stop()
     await client.end()
     await drop()
   }
+}
+
+/** Measures the sandbox with its database and chain inside, in megabytes, with the settings of its service and its image. */
+export async function benchEmbedded(): Promise<number> {
+  const directory = await mkdtemp(join(tmpdir(), 'bursar-rest-'))
+  const gateway = await startGateway({
+    DATA_DIR: directory,
+    NODE_OPTIONS: '--v8-pool-size=1',
+    MALLOC_ARENA_MAX: '1',
+  })
+  try {
+    await pause(UNTIL_REST_MS)
+    return readMemory(gateway)
+  } finally {
+    await gateway.stop()
+    await rm(directory, { recursive: true })
+  }
+}
+
+/** Resident megabytes of a gateway's process. */
+function readMemory({ process: { pid } }: Gateway): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1_024
 }
 
 /** Transactions of a database so far. A statement outside a transaction is one. */
@@ -79,6 +104,8 @@ async function transactions(client: pg.Client, name: string): Promise<number> {
   return Number(rows[0]?.count ?? 0)
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  process.stdout.write(`embedded: ${(await benchEmbedded()).toFixed(0)} MB\n`)
   for (const wallets of [1, 1_000])
     process.stdout.write(`${JSON.stringify(await benchRest(process.env.TEST_DATABASE_URL ?? '', wallets))}\n`)
+}

@@ -17,7 +17,7 @@ import { benchLimiter } from './limiter.ts'
 import { benchMcp } from './mcp.ts'
 import { benchPolicy } from './policy.ts'
 import { benchPurchases } from './purchases.ts'
-import { benchRest } from './rest.ts'
+import { benchEmbedded, benchRest } from './rest.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchScaling } from './scaling.ts'
 import { benchPaths, benchSpend } from './spend.ts'
@@ -296,6 +296,14 @@ add('Events: transfers a second with them, to those without (PostgreSQL, 64 call
 
 progress('rest')
 const rest = [await benchRest(serverUrl, 1), await benchRest(serverUrl, 1_000)]
+add('The embedded sandbox at rest', [
+  {
+    what: 'resident memory, with the settings of its service and its image',
+    ours: `${(await benchEmbedded()).toFixed(0)} MB`,
+    floor: '',
+    ratio: null,
+  },
+])
 add(
   'A gateway at rest on PostgreSQL: statements a second',
   rest.map(({ wallets, firstStartMs, startMs, activePerSecond, statementsPerSecond, memoryMb }) => ({
