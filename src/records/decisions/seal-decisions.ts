@@ -20,6 +20,7 @@ import {
   lockChain,
   type Position,
   readHead,
+  readNewestSealed,
   readPositions,
   readUnsealed,
   readUnsealedIds,
@@ -32,6 +33,10 @@ import { verifyNewest } from './verify-chain.ts'
 const PAGE = 1_000
 /** Decisions per transaction. */
 const BATCH = 250
+/** Pages of older decisions between two looks at the newest. */
+const OLDER_PAGES = 20
+/** Transactions before the newest sealed decision that may have been open as it was sealed. */
+const RECENT_TRANSACTIONS = 10_000n
 
 export interface SealingDependencies {
   readonly database: Database
@@ -55,8 +60,9 @@ interface Signed {
 }
 
 /**
- * Creates the sealing rounds of one process. The first round, and the first after a failure, scans all decisions;
- * every other round starts at the oldest transaction that was open when the last one began.
+ * Creates the sealing rounds of one process. A round starts at the oldest transaction that was open when the last one began. The
+ * first, and the first after a failure, starts a little before the newest seal, and then looks through all older decisions too, while
+ * it seals new ones in between: millions take minutes.
  */
 export function createSealRound({
   database,
@@ -65,7 +71,10 @@ export function createSealRound({
   settings,
   unstoredCodes,
 }: SealingDependencies): SealRound {
-  let seen: Position = beforeFirstDecision
+  /** How far the newest are sealed; undefined: not known. */
+  let seen: Position | undefined
+  /** How far all were looked through since the start; undefined: to the end. */
+  let older: Position | undefined = beforeFirstDecision
   /** Decisions read before they were authenticated. */
   let waiting: readonly string[] = []
   /** Last verified chain head. */
@@ -116,12 +125,15 @@ export function createSealRound({
     } as const
     await raiseAlarm({ database, log }, { ...alarm, at: clock() })
   }
+  /** @returns the transaction to start from: that of the newest seal, or of now on a server that counts again from a lower number. */
+  const findStart = async (): Promise<Position> => {
+    const { sealed, horizon } = await readNewestSealed(database)
+    const newest = sealed === null || BigInt(sealed) > BigInt(horizon) ? BigInt(horizon) : BigInt(sealed)
+    return { writer: `${newest > RECENT_TRANSACTIONS ? newest - RECENT_TRANSACTIONS : 0n}`, id: '' }
+  }
   const walk = async (signal: AbortSignal): Promise<number> => {
     let sealed = 0
-    await storeCodes(database, unstoredCodes)
-    await checkHead()
-    const missed: string[] = []
-    const sealAll = async (ids: readonly string[]): Promise<boolean> => {
+    const sealAll = async (ids: readonly string[], missed: string[]): Promise<boolean> => {
       const unsealed = ids.length === 0 ? [] : await readUnsealed(database, ids)
       const contents = await filterAuthentic(unsealed, missed)
       for (let from = 0; from < contents.length; from += BATCH) {
@@ -137,28 +149,49 @@ export function createSealRound({
       }
       return true
     }
-    if (!(await sealAll(waiting))) return sealed
-    let horizon: string | undefined
-    let after = seen
-    const isWhole = seen === beforeFirstDecision
-    for (;;) {
-      const page = await readPositions(database, { after, limit: PAGE, isWhole })
-      // The first horizon is the safe one: all transactions below it are covered by the scan.
-      horizon ??= page[0]?.horizon
-      if (!(await sealAll(listIds(page)))) return sealed
-      const last = page.at(-1)
-      if (last === undefined || page.length < PAGE) break
-      after = last
-      if (signal.aborted) return sealed
+    const sealNewest = async (): Promise<boolean> => {
+      await storeCodes(database, unstoredCodes)
+      await checkHead()
+      const missed: string[] = []
+      if (!(await sealAll(waiting, missed))) return false
+      let horizon: string | undefined
+      let after = seen ?? (await findStart())
+      // What is written from here on is covered, even if there is nothing yet.
+      seen ??= after
+      for (;;) {
+        const page = await readPositions(database, { after, limit: PAGE, isWhole: false })
+        // The first horizon is the safe one: all transactions below it are covered by the scan.
+        horizon ??= page[0]?.horizon
+        if (!(await sealAll(listIds(page), missed))) return false
+        const last = page.at(-1)
+        if (last === undefined || page.length < PAGE) break
+        after = last
+        if (signal.aborted) return false
+      }
+      if (horizon !== undefined) seen = { writer: horizon, id: '' }
+      waiting = [...new Set(missed)]
+      return true
     }
-    if (horizon !== undefined) seen = { writer: horizon, id: '' }
-    waiting = [...new Set(missed)]
+    const sealOlder = async (): Promise<boolean> => {
+      for (let pages = 0; older !== undefined && pages < OLDER_PAGES; pages += 1) {
+        const missed: string[] = []
+        const page = await readPositions(database, { after: older, limit: PAGE, isWhole: true })
+        if (signal.aborted || !(await sealAll(listIds(page), missed))) return false
+        waiting = [...new Set([...waiting, ...missed])]
+        older = page.length < PAGE ? undefined : page.at(-1)
+      }
+      return older !== undefined
+    }
+    while ((await sealNewest()) && (await sealOlder())) {
+      // Until all are looked through.
+    }
     return sealed
   }
   return (signal) =>
     walk(signal).catch((error: unknown) => {
       // A restored server reuses transaction numbers.
-      seen = beforeFirstDecision
+      seen = undefined
+      older = beforeFirstDecision
       throw error
     })
 }

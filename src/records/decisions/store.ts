@@ -106,6 +106,19 @@ export async function readHead(database: Connection): Promise<{ sequence: bigint
   return callForRow(database, chainHead, [])
 }
 
+const newestSealed: Statement = {
+  name: 'audit_newest_sealed',
+  text: `select pg_snapshot_xmin(pg_current_snapshot())::text as horizon, (
+      select written_by::text from decision
+      where id = (select decision_id from decision_seal order by sequence desc limit 1)
+    ) as sealed`,
+}
+
+/** Reads the transaction of the newest sealed decision, null without one, and the oldest that is open now. */
+export function readNewestSealed(database: Connection): Promise<{ sealed: string | null; horizon: string }> {
+  return callForRow(database, newestSealed, [])
+}
+
 const sealer: Statement = {
   name: 'audit_lock',
   text: "select pg_try_advisory_xact_lock(hashtext('bursar audit'), hashtext('seal')) as locked",
