@@ -84,7 +84,8 @@ onBothEngines('an archive', (database) => {
     {
       out = join(directory, month),
       step = () => {},
-    }: { out?: string; step?: (at: ArchiveStep) => void } = {},
+      progress = () => {},
+    }: { out?: string; step?: (at: ArchiveStep) => void; progress?: (text: string) => void } = {},
   ) =>
     archiveMonth({
       ...{
@@ -93,7 +94,7 @@ onBothEngines('an archive', (database) => {
         key: settings.receiptKey,
         dataKey: settings.dataKey,
       },
-      ...{ month, out, keep: 13, now, progress: () => {}, step },
+      ...{ month, out, keep: 13, now, progress, step },
     })
   const plan = (month: string) => planArchive(database(), { month, keep: 13, now, dataKey: settings.dataKey })
   const listMonths = async () =>
@@ -374,8 +375,24 @@ onBothEngines('an archive', (database) => {
     await recompute(copy)
   })
 
+  it('keeps other processes out until the month has left', async () => {
+    const others: Promise<unknown>[] = []
+    const begin = (at: string) => {
+      // Only one process can open PGlite.
+      if (database().engine === 'postgres' && at !== 'dropped') others.push(archive('2025-03').catch(String))
+    }
+    const { last } = await archive('2025-03', { step: begin, progress: begin })
+    for (const other of await Promise.all(others)) expect(other).toMatch(/Another process is archiving/)
+    const { previous, first } = (await readArchives(database(), settings.dataKey)).at(-1) ?? {}
+    const report = await verifyArchive(join(directory, '2025-03'), {
+      keySet: settings.receiptKey.keySet,
+      start: { sequence: (first ?? 0n) - 1n, hash: previous ?? '' },
+      through: last,
+    })
+    expect(report.through?.sequence).toBe(last)
+  })
+
   it('seals on after everything before has left', async () => {
-    await archive('2025-03')
     await spend('2027-02-03T00:00:00.000Z', { usdMicros: 1n })
     await seal()
     await expectIntact()
