@@ -182,6 +182,31 @@ onBothEngines('an archive', (database) => {
     await releaseSpend(database(), { decisionId: open.decisionId, at: open.at })
   })
 
+  it('keeps what a repeated call, or a due time whose gateway ended, finds its payment by', async () => {
+    const at = '2025-01-31T20:00:00.000Z'
+    await run(
+      database(),
+      `insert into idempotency (principal, key, fingerprint, decision_id, created_at) values ('${keyId}', 'rent', 'f', '${ids.first}', '${at}')`,
+    )
+    const planAt = (time: string) =>
+      planArchive(database(), {
+        ...{ month: '2025-01', keep: 1, now: new Date(time), dataKey: settings.dataKey },
+      })
+    await expect(planAt('2025-02-01T20:00:00.000Z')).rejects.toThrow(/1 calls that may be repeated/)
+    await planAt('2025-02-01T20:00:00.001Z')
+    await run(
+      database(),
+      `insert into schedule (id, account_id, operation, input, unit, step, tz, starts_at, grace_hours, next_index, created_at, updated_at)
+        values ('sch_due', '${accountId}', 'wallets.transfer', '{}', 'month', 1, 'UTC', now(), 24, 1, now(), now())`,
+    )
+    await run(
+      database(),
+      `insert into schedule_run (schedule_id, at, status, claimed_at, busy_until) values ('sch_due', now(), 'running', '${at}', now())`,
+    )
+    await expect(planAt('2025-02-03T00:00:00.000Z')).rejects.toThrow(/1 runs of schedules/)
+    await run(database(), "update schedule_run set status = 'missed', ended_at = now()")
+  })
+
   it('waits for seals', async () => {
     const open = request('2025-01-21T00:00:00.000Z')
     await decide(open)
