@@ -64,11 +64,13 @@ interface Plan {
   readonly leaving: Leaving
 }
 
-/** What would leave. @throws Error with what keeps the month. */
-export async function planArchive(
+type PlanRequest = Pick<ArchiveRequest, 'month' | 'keep' | 'now' | 'dataKey'>
+
+/** Finds the month that is due. @throws Error if it is another. */
+async function findDue(
   database: Connection,
-  { month, keep, now, dataKey }: Pick<ArchiveRequest, 'month' | 'keep' | 'now' | 'dataKey'>,
-): Promise<Plan> {
+  { month, keep, now, dataKey }: PlanRequest,
+): Promise<Omit<Plan, 'leaving'> & { calendar: Date }> {
   const from = new Date(`${month}-01T00:00:00.000Z`)
   const to = startOfNext(month)
   const calendar = new Date(now.getTime() + (await readAheadMs(database)))
@@ -82,6 +84,13 @@ export async function planArchive(
   if (firstMonth === undefined || firstMonth > month)
     throw new Error(`There are no decisions of ${month} in this database.`)
   if (firstMonth < month) throw new Error(`Months leave in order: archive ${firstMonth} first.`)
+  return { from, to, end, calendar }
+}
+
+/** What would leave. @throws Error with what keeps the month. */
+export async function planArchive(database: Connection, request: PlanRequest): Promise<Plan> {
+  const { month } = request
+  const { from, to, end, calendar } = await findDue(database, request)
   const blockers = await readBlockers(database, { to, now: calendar })
   if (blockers.length > 0)
     throw new Error(
@@ -113,7 +122,8 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
     step('dropped')
     return { decisions: null, last: known.last, hash: known.hash }
   }
-  await makeMonth(database, new Date(`${month}-01T00:00:00.000Z`))
+  // Before its partition is made: nothing else may get one.
+  await makeMonth(database, (await findDue(database, request)).from)
   const out = resolve(request.out)
   const draft = `${out}.partial`
   const isWritten = await exists(out)
@@ -123,7 +133,8 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
     const found = await planArchive(snapshot, request)
     if (!isWritten) {
       await rm(draft, { recursive: true, force: true })
-      await mkdir(draft, { recursive: true, mode: 0o700 })
+      const made = await mkdir(draft, { recursive: true, mode: 0o700 })
+      if (made !== undefined) await syncDirectory(dirname(made))
       await writeSnapshot(snapshot, draft, {
         ...request,
         period: { from: found.from, to: found.to },
@@ -148,8 +159,9 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
   if (!isWritten) {
     await syncDirectory(draft)
     await rename(draft, out)
-    await syncDirectory(dirname(out))
   }
+  // Also if an earlier process ended before this.
+  await syncDirectory(dirname(out))
   step('named')
   progress('keeping what histories show')
   await keepFacts(database, plan.to)

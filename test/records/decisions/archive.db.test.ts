@@ -172,6 +172,16 @@ onBothEngines('an archive', (database) => {
     )
     await expect(plan('2025-02')).rejects.toThrow(/archive 2025-01 first/)
     await expect(plan('2024-12')).rejects.toThrow(/no decisions of 2024-12/)
+    for (const month of ['0000-01', '1969-12', '2024-12', '2027-02', '2031-05'])
+      await expect(archive(month)).rejects.toThrow(/no decisions of|the last 13 months do/)
+    const tables = await run<{ name: string }>(
+      database(),
+      "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'decision'::regclass order by 1",
+    )
+    expect(tables.map(({ name }) => name)).toEqual([
+      ...['decision_2025_01', 'decision_2025_02', 'decision_2025_03', 'decision_2025_04'],
+      ...['decision_2025_05', 'decision_default'],
+    ])
   })
 
   it('names what still needs a decision', async () => {
