@@ -2,7 +2,7 @@
 
 import { systemClock } from '../core/base/clock.ts'
 import { readAnchoredHeads } from '../records/decisions/anchor-store.ts'
-import { verifyArchive } from '../records/decisions/archive-files.ts'
+import { hashManifest, verifyArchive } from '../records/decisions/archive-files.ts'
 import {
   type Archive,
   findArchiveEnd,
@@ -121,6 +121,11 @@ function verifyDatabase(
     const dataKey = await readDataKey(database, config)
     const archives = await readArchives(database, dataKey)
     const start = findArchiveEnd(archives)
+    if (dataKey === null && archives.length > 0 && given.length === 0)
+      throw new Error(
+        'DATA_KEY is not set, and without it deleted decisions could pass for archived ones: set it, or verify the archives with --archives.',
+      )
+    const compared = given.length > 0 ? anchors : anchors.filter(({ sequence }) => sequence >= start.sequence)
     if (given.length > 0) await verifyArchives(given, { archives, keySet, anchors, progress })
     const report = await verifyChain(sealedPages(database, { start: start.sequence }), {
       keySet,
@@ -138,7 +143,7 @@ function verifyDatabase(
           : [
               `${groupDigits(start.sequence)} of them archived until ${start.month}${given.length > 0 ? ' and verified' : ''}`,
             ]),
-        ...(anchors.length > 0 ? [`${formatCount(BigInt(anchors.length), 'anchored head')} compared`] : []),
+        ...(compared.length > 0 ? [`${formatCount(BigInt(compared.length), 'anchored head')} compared`] : []),
         ...(count > 0n ? [`${groupDigits(count)} not sealed yet`] : []),
       ],
     })
@@ -152,7 +157,7 @@ function verifyDatabase(
   })
 }
 
-/** Verifies the archives of all months that left, in any order. @throws Error naming what is missing or wrong. */
+/** Verifies the archives of all months that left, in any order. @throws Error naming what is missing, wrong or of no month. */
 async function verifyArchives(
   given: readonly string[],
   {
@@ -165,16 +170,21 @@ async function verifyArchives(
     progress: (count: bigint) => void
   },
 ): Promise<void> {
-  const directories = [...given].sort()
-  for (const [place, archive] of archives.entries()) {
-    const { month, previous, first, last, hash, manifestHash } = archive
-    const directory = directories[place]
-    if (directory === undefined) throw new Error(`The directory of the archive of ${month} is missing.`)
+  const directories = new Map<string, string>()
+  for (const directory of given) directories.set(await hashManifest(directory), directory)
+  for (const { month, manifestHash } of archives)
+    if (!directories.has(manifestHash))
+      throw new Error(`The directory of the archive of ${month} is missing.`)
+  for (const { month, previous, first, last, hash, manifestHash } of archives) {
+    const directory = directories.get(manifestHash) ?? ''
+    directories.delete(manifestHash)
     const start = { sequence: first - 1n, hash: previous }
     const report = await verifyArchive(directory, { ...options, start, through: last })
-    if (report.manifestHash !== manifestHash || report.through?.hash !== hash)
+    if (report.through?.hash !== hash)
       throw new Error(`${directory} is not the archive of ${month} that this database names.`)
   }
+  const [other] = directories.values()
+  if (other !== undefined) throw new Error(`${other} is no archive that this database names.`)
 }
 
 async function verifyExport(

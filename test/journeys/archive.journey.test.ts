@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
@@ -131,6 +132,16 @@ function journey(serverUrl: string | undefined): void {
       code: 0,
       out: expect.stringMatching(/3 signatures verified, 2 of them archived until .* and verified/),
     })
+    // Where archives are, and in which order they are named, is their operator's affair; a directory that is none of them is not passed over.
+    const other = join(directory, 'another')
+    cpSync(out, other, { recursive: true })
+    writeFileSync(join(other, 'manifest.jws'), 'x.y.z')
+    for (const words of [[other], [other, out], [out, other]])
+      expect(await command('audit', 'verify', '--archives', ...words)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/archive of .* is missing|another is no archive that this database names/),
+      })
+    rmSync(other, { recursive: true })
     const file = join(directory, 'decisions.jsonl')
     expect((await command('audit', 'export', '--out', file)).code).toBe(0)
     expect(await command('audit', 'verify', '--from-export', file, '--jwks', jwks)).toMatchObject({ code: 0 })
@@ -163,6 +174,18 @@ function journey(serverUrl: string | undefined): void {
     expect(await bursar(['restore', backup], restored)).toMatchObject({ code: 0 })
     expect(await bursar(['migrate'], restored)).toMatchObject({ out: 'The database is up to date.\n' })
     expect(await bursar(['audit', 'verify', '--archives', out], restored)).toMatchObject({ code: 0 })
+    if (place === undefined) return
+    // Without the data key nobody can tell what was archived from what was deleted, but by the files.
+    const client = new pg.Client(place.url)
+    await client.connect()
+    await client.query("delete from sandbox_secret where name = 'data'")
+    await client.end()
+    const verify = ['audit', 'verify', '--jwks', jwks]
+    expect(await bursar(verify, restored)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('deleted decisions could pass for archived ones'),
+    })
+    expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({ code: 0 })
   })
 
   it('stays in histories and budgets, and names itself where its receipts are gone', async () => {

@@ -63,9 +63,7 @@ export async function verifyArchive(
     progress?: (verified: bigint) => void
   },
 ): Promise<ArchiveReport> {
-  const text = await readFile(join(directory, 'manifest.jws'), 'utf8').catch((cause: unknown) => {
-    throw new Error(`${directory} is no archive: it has no manifest.jws.`, { cause })
-  })
+  const text = await readText(directory)
   const { chain, files, from } = await readManifest(text, { directory, keySet })
   if (BigInt(chain.first) !== start.sequence + 1n || chain.previous !== start.hash)
     throw new Error(
@@ -100,9 +98,24 @@ export async function verifyArchive(
     first: BigInt(chain.first),
     last,
     decisions: files['decisions.jsonl']?.lines ?? 0,
-    manifestHash: createHash('sha256').update(text).digest('hex'),
+    manifestHash: hashText(text),
     through: found,
   }
+}
+
+/** The hash that the database has of an archive. @throws Error when the directory is none. */
+export async function hashManifest(directory: string): Promise<string> {
+  return hashText(await readText(directory))
+}
+
+function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function readText(directory: string): Promise<string> {
+  return readFile(join(directory, 'manifest.jws'), 'utf8').catch((cause: unknown) => {
+    throw new Error(`${directory} is no archive: it has no manifest.jws.`, { cause })
+  })
 }
 
 async function readManifest(
