@@ -30,6 +30,9 @@ import { writeSnapshot } from './write-bundle.ts'
 /** Months that stay, unless asked otherwise: a year and the month before it, which reports compare. */
 export const DEFAULT_KEEP = 13
 
+/** A call of a month's end may decide until then; it would not be in the files. */
+const LATE_MS = 60 * 60_000
+
 /** After each of these a process may end. `step` is called after it. */
 export type ArchiveStep = 'written' | 'verified' | 'named' | 'kept' | 'left' | 'dropped'
 
@@ -74,7 +77,8 @@ async function findDue(
   const from = new Date(`${month}-01T00:00:00.000Z`)
   const to = startOfNext(month)
   const calendar = new Date(now.getTime() + (await readAheadMs(database)))
-  const first = new Date(Date.UTC(calendar.getUTCFullYear(), calendar.getUTCMonth() + 1 - keep))
+  const ended = new Date(calendar.getTime() - LATE_MS)
+  const first = new Date(Date.UTC(ended.getUTCFullYear(), ended.getUTCMonth() + 1 - keep))
   if (to > first)
     throw new Error(
       `${month} stays: the last ${keep} months do. The newest that may leave is ${new Date(first.getTime() - 1).toISOString().slice(0, 7)}.`,

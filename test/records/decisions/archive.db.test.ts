@@ -170,6 +170,11 @@ onBothEngines('an archive', (database) => {
     await expect(plan('2026-02')).rejects.toThrow(
       /the last 13 months do. The newest that may leave is 2026-01/,
     )
+    const soon = { month: '2025-01', keep: 1, dataKey: settings.dataKey }
+    await expect(
+      planArchive(database(), { ...soon, now: new Date('2025-02-01T00:59:59.999Z') }),
+    ).rejects.toThrow(/The newest that may leave is 2024-12/)
+    await planArchive(database(), { ...soon, now: new Date('2025-02-01T01:00:00.000Z') })
     await expect(plan('2025-02')).rejects.toThrow(/archive 2025-01 first/)
     await expect(plan('2024-12')).rejects.toThrow(/no decisions of 2024-12/)
     for (const month of ['0000-01', '1969-12', '2024-12', '2027-02', '2031-05'])
@@ -303,6 +308,7 @@ onBothEngines('an archive', (database) => {
     await expectIntact()
     await expect(run(database(), 'delete from decision_default')).rejects.toThrow(/append-only/)
     await expect(run(database(), 'delete from archive')).rejects.toThrow(/append-only/)
+    await expect(run(database(), "update archived_decision set facts = '{}'")).rejects.toThrow(/append-only/)
     await expect(archive('2025-01', { out: join(directory, 'again') })).resolves.toMatchObject({
       decisions: null,
     })
