@@ -6,13 +6,14 @@ import { hashManifest, verifyArchive } from '../records/decisions/archive-files.
 import {
   type Archive,
   findArchiveEnd,
+  findChanged,
   readArchiveEnd,
   readArchives,
 } from '../records/decisions/archive-store.ts'
 import { formatLine, headerLine } from '../records/decisions/export-lines.ts'
 import { auditUnsealed } from '../records/decisions/judge-decision.ts'
 import type { KeySet } from '../records/decisions/signing-key.ts'
-import { readHead, sealedPages } from '../records/decisions/store.ts'
+import { readHead, type SealedDecision, sealedPages } from '../records/decisions/store.ts'
 import { type AnchoredHead, type ChainReport, verifyChain } from '../records/decisions/verify-chain.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from '../records/journal/entry.ts'
 import { journalLine } from '../records/journal/export-lines.ts'
@@ -126,7 +127,7 @@ function verifyDatabase(
         'DATA_KEY is not set, and without it deleted decisions could pass for archived ones: set it, or verify the archives with --archives.',
       )
     const compared = given.length > 0 ? anchors : anchors.filter(({ sequence }) => sequence >= start.sequence)
-    if (given.length > 0) await verifyArchives(given, { archives, keySet, anchors, progress })
+    if (given.length > 0) await verifyArchives(given, { database, archives, keySet, anchors, progress })
     const report = await verifyChain(sealedPages(database, { start: start.sequence }), {
       keySet,
       start,
@@ -161,9 +162,11 @@ function verifyDatabase(
 async function verifyArchives(
   given: readonly string[],
   {
+    database,
     archives,
     ...options
   }: {
+    database: Database
     archives: readonly Archive[]
     keySet: KeySet
     anchors: readonly AnchoredHead[]
@@ -179,7 +182,14 @@ async function verifyArchives(
     const directory = directories.get(manifestHash) ?? ''
     directories.delete(manifestHash)
     const start = { sequence: first - 1n, hash: previous }
-    const report = await verifyArchive(directory, { ...options, start, through: last })
+    const inspect = async (page: readonly (SealedDecision | null)[]) => {
+      // Those after it have stayed.
+      const left = page.flatMap((row) => (row?.content && row.sequence <= last ? [row.content] : []))
+      const changed = await findChanged(database, left)
+      if (changed !== undefined)
+        throw new Error(`What histories show of ${changed} is not what its archive, ${directory}, says.`)
+    }
+    const report = await verifyArchive(directory, { ...options, start, through: last, inspect })
     if (report.through?.hash !== hash)
       throw new Error(`${directory} is not the archive of ${month} that this database names.`)
   }

@@ -30,6 +30,15 @@ const month = new Date().toISOString().slice(0, 7)
 describe('an archived month of PGlite', () => journey(undefined))
 describe.skipIf(testServerUrl === undefined)('an archived month of PostgreSQL', () => journey(testServerUrl))
 
+/** As somebody who has the database. */
+async function changeRows(url: string, text: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query('set session_replication_role = replica')
+  await client.query(text)
+  await client.end()
+}
+
 function journey(serverUrl: string | undefined): void {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-archived-'))
   const out = join(directory, 'archives', month)
@@ -176,16 +185,19 @@ function journey(serverUrl: string | undefined): void {
     expect(await bursar(['audit', 'verify', '--archives', out], restored)).toMatchObject({ code: 0 })
     if (place === undefined) return
     // Without the data key nobody can tell what was archived from what was deleted, but by the files.
-    const client = new pg.Client(place.url)
-    await client.connect()
-    await client.query("delete from sandbox_secret where name = 'data'")
-    await client.end()
+    await changeRows(place.url, "delete from sandbox_secret where name = 'data'")
     const verify = ['audit', 'verify', '--jwks', jwks]
     expect(await bursar(verify, restored)).toMatchObject({
       code: 1,
       err: expect.stringContaining('deleted decisions could pass for archived ones'),
     })
     expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({ code: 0 })
+    // Nor can what histories show be another than what the files say.
+    await changeRows(place.url, `update archived_decision set facts = facts - 'task'`)
+    expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/What histories show of dec_\w+ is not what its archive/),
+    })
   })
 
   it('stays in histories and budgets, and names itself where its receipts are gone', async () => {
