@@ -193,6 +193,8 @@ function requireSame(
 
 /** @throws Error while another process archives. */
 async function lockArchive(holder: Connection): Promise<void> {
+  // Its session is silent until the month has left: a server that ends such ones would let another process in.
+  await sql`set local idle_in_transaction_session_timeout = 0`.execute(holder.kysely)
   const [row] = await holder.call<{ locked: boolean }>(
     {
       name: 'archive_lock',
