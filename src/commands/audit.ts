@@ -2,17 +2,18 @@
 
 import { systemClock } from '../core/base/clock.ts'
 import { readAnchoredHeads } from '../records/decisions/anchor-store.ts'
-import { verifyArchive } from '../records/decisions/archive-files.ts'
+import { hashManifest, verifyArchive } from '../records/decisions/archive-files.ts'
 import {
   type Archive,
   findArchiveEnd,
+  findChanged,
   readArchiveEnd,
   readArchives,
 } from '../records/decisions/archive-store.ts'
 import { formatLine, headerLine } from '../records/decisions/export-lines.ts'
 import { auditUnsealed } from '../records/decisions/judge-decision.ts'
 import type { KeySet } from '../records/decisions/signing-key.ts'
-import { readHead, sealedPages } from '../records/decisions/store.ts'
+import { readHead, type SealedDecision, sealedPages } from '../records/decisions/store.ts'
 import { type AnchoredHead, type ChainReport, verifyChain } from '../records/decisions/verify-chain.ts'
 import { type ChainedEntry, FIRST_PREVIOUS } from '../records/journal/entry.ts'
 import { journalLine } from '../records/journal/export-lines.ts'
@@ -121,7 +122,12 @@ function verifyDatabase(
     const dataKey = await readDataKey(database, config)
     const archives = await readArchives(database, dataKey)
     const start = findArchiveEnd(archives)
-    if (given.length > 0) await verifyArchives(given, { archives, keySet, anchors, progress })
+    if (dataKey === null && archives.length > 0 && given.length === 0)
+      throw new Error(
+        'DATA_KEY is not set, and without it deleted decisions could pass for archived ones: set it, or verify the archives with --archives.',
+      )
+    const compared = given.length > 0 ? anchors : anchors.filter(({ sequence }) => sequence >= start.sequence)
+    if (given.length > 0) await verifyArchives(given, { database, archives, keySet, anchors, progress })
     const report = await verifyChain(sealedPages(database, { start: start.sequence }), {
       keySet,
       start,
@@ -138,7 +144,7 @@ function verifyDatabase(
           : [
               `${groupDigits(start.sequence)} of them archived until ${start.month}${given.length > 0 ? ' and verified' : ''}`,
             ]),
-        ...(anchors.length > 0 ? [`${formatCount(BigInt(anchors.length), 'anchored head')} compared`] : []),
+        ...(compared.length > 0 ? [`${formatCount(BigInt(compared.length), 'anchored head')} compared`] : []),
         ...(count > 0n ? [`${groupDigits(count)} not sealed yet`] : []),
       ],
     })
@@ -152,29 +158,43 @@ function verifyDatabase(
   })
 }
 
-/** Verifies the archives of all months that left, in any order. @throws Error naming what is missing or wrong. */
+/** Verifies the archives of all months that left, in any order. @throws Error naming what is missing, wrong or of no month. */
 async function verifyArchives(
   given: readonly string[],
   {
+    database,
     archives,
     ...options
   }: {
+    database: Database
     archives: readonly Archive[]
     keySet: KeySet
     anchors: readonly AnchoredHead[]
     progress: (count: bigint) => void
   },
 ): Promise<void> {
-  const directories = [...given].sort()
-  for (const [place, archive] of archives.entries()) {
-    const { month, previous, first, last, hash, manifestHash } = archive
-    const directory = directories[place]
-    if (directory === undefined) throw new Error(`The directory of the archive of ${month} is missing.`)
+  const directories = new Map<string, string>()
+  for (const directory of given) directories.set(await hashManifest(directory), directory)
+  for (const { month, manifestHash } of archives)
+    if (!directories.has(manifestHash))
+      throw new Error(`The directory of the archive of ${month} is missing.`)
+  for (const { month, previous, first, last, hash, manifestHash } of archives) {
+    const directory = directories.get(manifestHash) ?? ''
+    directories.delete(manifestHash)
     const start = { sequence: first - 1n, hash: previous }
-    const report = await verifyArchive(directory, { ...options, start, through: last })
-    if (report.manifestHash !== manifestHash || report.through?.hash !== hash)
+    const inspect = async (page: readonly (SealedDecision | null)[]) => {
+      // Those after it have stayed.
+      const left = page.flatMap((row) => (row?.content && row.sequence <= last ? [row.content] : []))
+      const changed = await findChanged(database, left)
+      if (changed !== undefined)
+        throw new Error(`What histories show of ${changed} is not what its archive, ${directory}, says.`)
+    }
+    const report = await verifyArchive(directory, { ...options, start, through: last, inspect })
+    if (report.through?.hash !== hash)
       throw new Error(`${directory} is not the archive of ${month} that this database names.`)
   }
+  const [other] = directories.values()
+  if (other !== undefined) throw new Error(`${other} is no archive that this database names.`)
 }
 
 async function verifyExport(

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { bursar } from '../commands/bursar.ts'
@@ -28,6 +29,15 @@ const month = new Date().toISOString().slice(0, 7)
 
 describe('an archived month of PGlite', () => journey(undefined))
 describe.skipIf(testServerUrl === undefined)('an archived month of PostgreSQL', () => journey(testServerUrl))
+
+/** As somebody who has the database. */
+async function changeRows(url: string, text: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query('set session_replication_role = replica')
+  await client.query(text)
+  await client.end()
+}
 
 function journey(serverUrl: string | undefined): void {
   const directory = mkdtempSync(join(tmpdir(), 'bursar-archived-'))
@@ -131,6 +141,16 @@ function journey(serverUrl: string | undefined): void {
       code: 0,
       out: expect.stringMatching(/3 signatures verified, 2 of them archived until .* and verified/),
     })
+    // Where archives are, and in which order they are named, is their operator's affair; a directory that is none of them is not passed over.
+    const other = join(directory, 'another')
+    cpSync(out, other, { recursive: true })
+    writeFileSync(join(other, 'manifest.jws'), 'x.y.z')
+    for (const words of [[other], [other, out], [out, other]])
+      expect(await command('audit', 'verify', '--archives', ...words)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/archive of .* is missing|another is no archive that this database names/),
+      })
+    rmSync(other, { recursive: true })
     const file = join(directory, 'decisions.jsonl')
     expect((await command('audit', 'export', '--out', file)).code).toBe(0)
     expect(await command('audit', 'verify', '--from-export', file, '--jwks', jwks)).toMatchObject({ code: 0 })
@@ -163,6 +183,21 @@ function journey(serverUrl: string | undefined): void {
     expect(await bursar(['restore', backup], restored)).toMatchObject({ code: 0 })
     expect(await bursar(['migrate'], restored)).toMatchObject({ out: 'The database is up to date.\n' })
     expect(await bursar(['audit', 'verify', '--archives', out], restored)).toMatchObject({ code: 0 })
+    if (place === undefined) return
+    // Without the data key nobody can tell what was archived from what was deleted, but by the files.
+    await changeRows(place.url, "delete from sandbox_secret where name = 'data'")
+    const verify = ['audit', 'verify', '--jwks', jwks]
+    expect(await bursar(verify, restored)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('deleted decisions could pass for archived ones'),
+    })
+    expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({ code: 0 })
+    // Nor can what histories show be another than what the files say.
+    await changeRows(place.url, `update archived_decision set facts = facts - 'task'`)
+    expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/What histories show of dec_\w+ is not what its archive/),
+    })
   })
 
   it('stays in histories and budgets, and names itself where its receipts are gone', async () => {

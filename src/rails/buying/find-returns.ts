@@ -2,7 +2,8 @@
  * Money that a seller sent back, found by evidence: a deposit in the books whose `Transfer` log on the chain is from the payee to
  * the purse that paid, or to its wallet. What a seller says finds nothing.
  */
-import { available, pursePlace } from '../../books/ledger/accounts.ts'
+import { sql } from 'kysely'
+import { available, type OwnerAccount, pursePlace } from '../../books/ledger/accounts.ts'
 import type { Chain, Hex } from '../../providers/chain/port.ts'
 import type { Connection } from '../../storage/database.ts'
 import { findWallet } from '../wallets/store.ts'
@@ -19,6 +20,41 @@ export interface ReturnedMoney {
 /** More deposits of one purse or wallet after a purchase are not looked at in one round. */
 const MAX_DEPOSITS = 200
 
+/** Deposits into accounts since a moment, the oldest first. */
+export function queryDeposits(
+  { kysely }: Pick<Connection, 'kysely'>,
+  {
+    accounts,
+    asset,
+    since,
+    except,
+  }: {
+    accounts: readonly OwnerAccount[]
+    asset: Purchase['asset']
+    since: Date
+    except: readonly string[]
+  },
+) {
+  return (
+    kysely
+      .selectFrom('posting')
+      .innerJoin('posting as first', (join) =>
+        join.onRef('first.transaction_id', '=', 'posting.transaction_id').on('first.ordinal', '=', 1),
+      )
+      .select(['posting.transaction_id', 'posting.ordinal', 'posting.units', 'first.reference'])
+      .where('posting.destination', 'in', accounts)
+      // The conditions of the index "posting_arrived".
+      .where(sql<boolean>`left(posting.source, 9) = 'external:' and left(posting.destination, 5) = 'acct_'`)
+      .where('posting.asset', '=', asset)
+      .where('first.kind', '=', 'deposit')
+      .where('first.at', '>=', since)
+      .where(({ eb, not, val }) => not(eb('posting.transaction_id', '=', eb.fn.any(val([...except])))))
+      .orderBy('first.at')
+      .orderBy('posting.transaction_id')
+      .limit(MAX_DEPOSITS)
+  )
+}
+
 /**
  * Finds deposits from the payee of a purchase since it was made, the oldest first. @param except movements that are known to return
  * some payment.
@@ -32,24 +68,10 @@ export async function findReturns(
   const { account_id: accountId, purse_id: purseId, pay_to: payee, payer, token, asset } = purchase
   const wallet = await findWallet(database, accountId)
   const receivers = new Set([payer.toLowerCase(), wallet?.toLowerCase()])
-  const deposits = await database.kysely
-    .selectFrom('posting')
-    .innerJoin('posting as first', (join) =>
-      join.onRef('first.transaction_id', '=', 'posting.transaction_id').on('first.ordinal', '=', 1),
-    )
-    .select(['posting.transaction_id', 'posting.ordinal', 'posting.units', 'first.reference'])
-    .where('posting.destination', 'in', [
-      available(accountId, chain.name),
-      available(accountId, pursePlace(purseId)),
-    ])
-    .where('posting.asset', '=', asset)
-    .where('first.kind', '=', 'deposit')
-    .where('first.at', '>=', purchase.created_at)
-    .where(({ eb, not, val }) => not(eb('posting.transaction_id', '=', eb.fn.any(val([...except])))))
-    .orderBy('first.at')
-    .orderBy('posting.transaction_id')
-    .limit(MAX_DEPOSITS)
-    .execute()
+  const deposits = await queryDeposits(database, {
+    accounts: [available(accountId, chain.name), available(accountId, pursePlace(purseId))],
+    ...{ asset, except, since: purchase.created_at },
+  }).execute()
   const found: ReturnedMoney[] = []
   for (const { transaction_id: movement, ordinal, units, reference } of deposits) {
     const position = readPosition(movement)

@@ -45,7 +45,8 @@ export interface ArchiveReport {
 
 /**
  * Verifies every file of an archive by its hash, and each hash and signature of its decisions. @param previous hash before its first
- * decision, if that is `start.sequence + 1`. @param through sequence whose hash is wanted. @throws Error naming the first fault.
+ * decision, if that is `start.sequence + 1`. @param through sequence whose hash is wanted. @param inspect
+ * looks at each page of decisions, after its signatures. @throws Error naming the first fault.
  */
 export async function verifyArchive(
   directory: string,
@@ -54,18 +55,18 @@ export async function verifyArchive(
     start,
     through,
     anchors = [],
+    inspect = async () => {},
     progress = () => {},
   }: {
     keySet: KeySet
     start: ChainHead
+    inspect?: (page: readonly (SealedDecision | null)[]) => Promise<void>
     through?: bigint
     anchors?: readonly AnchoredHead[]
     progress?: (verified: bigint) => void
   },
 ): Promise<ArchiveReport> {
-  const text = await readFile(join(directory, 'manifest.jws'), 'utf8').catch((cause: unknown) => {
-    throw new Error(`${directory} is no archive: it has no manifest.jws.`, { cause })
-  })
+  const text = await readText(directory)
   const { chain, files, from } = await readManifest(text, { directory, keySet })
   if (BigInt(chain.first) !== start.sequence + 1n || chain.previous !== start.hash)
     throw new Error(
@@ -83,7 +84,8 @@ export async function verifyArchive(
     if (head.sequence === through) found = head
   }
   const last = BigInt(chain.last)
-  const report = await verifyChain(readDecisions(join(directory, 'decisions.jsonl.gz'), start.hash, watch), {
+  const pages = readDecisions(join(directory, 'decisions.jsonl.gz'), start.hash, watch)
+  const report = await verifyChain(inspectPages(pages, inspect), {
     keySet,
     start,
     expected: { sequence: last, hash: chain.head },
@@ -100,9 +102,24 @@ export async function verifyArchive(
     first: BigInt(chain.first),
     last,
     decisions: files['decisions.jsonl']?.lines ?? 0,
-    manifestHash: createHash('sha256').update(text).digest('hex'),
+    manifestHash: hashText(text),
     through: found,
   }
+}
+
+/** The hash that the database has of an archive. @throws Error when the directory is none. */
+export async function hashManifest(directory: string): Promise<string> {
+  return hashText(await readText(directory))
+}
+
+function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function readText(directory: string): Promise<string> {
+  return readFile(join(directory, 'manifest.jws'), 'utf8').catch((cause: unknown) => {
+    throw new Error(`${directory} is no archive: it has no manifest.jws.`, { cause })
+  })
 }
 
 async function readManifest(
@@ -154,6 +171,16 @@ async function* readDecisions(
     page = []
   }
   if (page.length > 0) yield page
+}
+
+async function* inspectPages<Page>(
+  pages: AsyncIterable<Page>,
+  inspect: (page: Page) => Promise<void>,
+): AsyncGenerator<Page> {
+  for await (const page of pages) {
+    yield page
+    await inspect(page)
+  }
 }
 
 function parseRow(text: string, previous: string): SealedDecision | null {

@@ -30,6 +30,9 @@ import { writeSnapshot } from './write-bundle.ts'
 /** Months that stay, unless asked otherwise: a year and the month before it, which reports compare. */
 export const DEFAULT_KEEP = 13
 
+/** A call of a month's end may decide until then; it would not be in the files. */
+const LATE_MS = 60 * 60_000
+
 /** After each of these a process may end. `step` is called after it. */
 export type ArchiveStep = 'written' | 'verified' | 'named' | 'kept' | 'left' | 'dropped'
 
@@ -64,15 +67,18 @@ interface Plan {
   readonly leaving: Leaving
 }
 
-/** What would leave. @throws Error with what keeps the month. */
-export async function planArchive(
+type PlanRequest = Pick<ArchiveRequest, 'month' | 'keep' | 'now' | 'dataKey'>
+
+/** Finds the month that is due. @throws Error if it is another. */
+async function findDue(
   database: Connection,
-  { month, keep, now, dataKey }: Pick<ArchiveRequest, 'month' | 'keep' | 'now' | 'dataKey'>,
-): Promise<Plan> {
+  { month, keep, now, dataKey }: PlanRequest,
+): Promise<Omit<Plan, 'leaving'> & { calendar: Date }> {
   const from = new Date(`${month}-01T00:00:00.000Z`)
   const to = startOfNext(month)
   const calendar = new Date(now.getTime() + (await readAheadMs(database)))
-  const first = new Date(Date.UTC(calendar.getUTCFullYear(), calendar.getUTCMonth() + 1 - keep))
+  const ended = new Date(calendar.getTime() - LATE_MS)
+  const first = new Date(Date.UTC(ended.getUTCFullYear(), ended.getUTCMonth() + 1 - keep))
   if (to > first)
     throw new Error(
       `${month} stays: the last ${keep} months do. The newest that may leave is ${new Date(first.getTime() - 1).toISOString().slice(0, 7)}.`,
@@ -82,6 +88,13 @@ export async function planArchive(
   if (firstMonth === undefined || firstMonth > month)
     throw new Error(`There are no decisions of ${month} in this database.`)
   if (firstMonth < month) throw new Error(`Months leave in order: archive ${firstMonth} first.`)
+  return { from, to, end, calendar }
+}
+
+/** What would leave. @throws Error with what keeps the month. */
+export async function planArchive(database: Connection, request: PlanRequest): Promise<Plan> {
+  const { month } = request
+  const { from, to, end, calendar } = await findDue(database, request)
   const blockers = await readBlockers(database, { to, now: calendar })
   if (blockers.length > 0)
     throw new Error(
@@ -94,7 +107,18 @@ export async function planArchive(
 }
 
 /** @throws Error with the reason; the database has the month then, or the directory its files. */
-export async function archiveMonth(request: ArchiveRequest): Promise<ArchiveResult> {
+export function archiveMonth(request: ArchiveRequest): Promise<ArchiveResult> {
+  const { database } = request
+  // One process has PGlite, in one session.
+  if (database.engine === 'pglite') return takeMonth(request)
+  // To the end: another process would write its draft where this one's is being verified, and what is named would be neither.
+  return database.transaction(async (holder) => {
+    await lockArchive(holder)
+    return takeMonth(request)
+  })
+}
+
+async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
   const { database, dataKey, month, now, progress, step = () => {} } = request
   const known = (await readArchives(database, dataKey)).find((one) => one.month === month)
   if (known !== undefined) {
@@ -102,18 +126,19 @@ export async function archiveMonth(request: ArchiveRequest): Promise<ArchiveResu
     step('dropped')
     return { decisions: null, last: known.last, hash: known.hash }
   }
-  await makeMonth(database, new Date(`${month}-01T00:00:00.000Z`))
+  // Before its partition is made: nothing else may get one.
+  await makeMonth(database, (await findDue(database, request)).from)
   const out = resolve(request.out)
   const draft = `${out}.partial`
   const isWritten = await exists(out)
   const keySet = await readKeySet(database, dataKey)
   const { plan, anchors } = await database.transaction(async (snapshot) => {
     await sql`set transaction isolation level repeatable read`.execute(snapshot.kysely)
-    await lockArchive(snapshot)
     const found = await planArchive(snapshot, request)
     if (!isWritten) {
       await rm(draft, { recursive: true, force: true })
-      await mkdir(draft, { recursive: true, mode: 0o700 })
+      const made = await mkdir(draft, { recursive: true, mode: 0o700 })
+      if (made !== undefined) await syncDirectory(dirname(made))
       await writeSnapshot(snapshot, draft, {
         ...request,
         period: { from: found.from, to: found.to },
@@ -138,8 +163,9 @@ export async function archiveMonth(request: ArchiveRequest): Promise<ArchiveResu
   if (!isWritten) {
     await syncDirectory(draft)
     await rename(draft, out)
-    await syncDirectory(dirname(out))
   }
+  // Also if an earlier process ended before this.
+  await syncDirectory(dirname(out))
   step('named')
   progress('keeping what histories show')
   await keepFacts(database, plan.to)
@@ -166,8 +192,10 @@ function requireSame(
 }
 
 /** @throws Error while another process archives. */
-async function lockArchive(snapshot: Connection): Promise<void> {
-  const [row] = await snapshot.call<{ locked: boolean }>(
+async function lockArchive(holder: Connection): Promise<void> {
+  // Its session is silent until the month has left: a server that ends such ones would let another process in.
+  await sql`set local idle_in_transaction_session_timeout = 0`.execute(holder.kysely)
+  const [row] = await holder.call<{ locked: boolean }>(
     {
       name: 'archive_lock',
       text: "select pg_try_advisory_xact_lock(hashtext('bursar audit'), hashtext('archive')) as locked",

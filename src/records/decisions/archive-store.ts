@@ -1,5 +1,6 @@
 /** Reads and writes what the database knows of archived months. */
 import { timingSafeEqual } from 'node:crypto'
+import type { DecisionContent } from '../../books/spending/decision-content.ts'
 import { firstIdAt, readIdTime } from '../../core/base/ids.ts'
 import { keyedHash } from '../../core/base/seal.ts'
 import { type Connection, callForRow, type Statement } from '../../storage/database.ts'
@@ -209,6 +210,30 @@ export async function keepFacts(
     after = row.last
     progress()
   }
+}
+
+const changed: Statement = {
+  name: 'archive_changed',
+  text: `select c.id from jsonb_to_recordset($1::jsonb) as c (id text, at timestamptz, account_id text, key_id text,
+      policy_version int, policy_hash text, operation text, facts jsonb, verdict text)
+    left join archived_decision d on d.id = c.id
+    where d.id is null and c.verdict = 'allow' or d.id is not null
+      and (d.at, d.account_id, d.key_id, d.policy_version, d.policy_hash, d.operation, d.facts, d.verdict) is distinct from
+        (c.at, c.account_id, c.key_id, c.policy_version, c.policy_hash, c.operation, facts_kept(c.facts), c.verdict)
+    order by c.id limit 1`,
+}
+
+/** The first of some decisions that have left of which histories show something else, or nothing; undefined: none. */
+export async function findChanged(
+  database: Connection,
+  decisions: readonly DecisionContent[],
+): Promise<string | undefined> {
+  const rows = decisions.map((content) => ({
+    ...{ id: content.decisionId, at: content.at, account_id: content.accountId, key_id: content.keyId },
+    ...{ policy_version: content.policyVersion, policy_hash: content.policyHash },
+    ...{ operation: content.operation, facts: content.facts, verdict: content.verdict },
+  }))
+  return (await database.call<{ id: string }>(changed, [JSON.stringify(rows)]))[0]?.id
 }
 
 const leaving: Statement = {

@@ -1,4 +1,5 @@
 /** Purchases that ended on a chain whose blocks were replaced since: what the chain shows now is booked, once. */
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { available, external, pursePlace } from '../../../src/books/ledger/accounts.ts'
 import { balances } from '../../../src/books/ledger/balances.ts'
@@ -157,8 +158,13 @@ onBothEngines('a purchase whose authorization was cancelled', (database) => {
     expect([await readUnits(pursePlace(key.id)), await readUnits('base-sepolia')]).toEqual([0n, 700n])
     const chain = await replaced()
     await take(chain)
-    expect(await verify(chain, 1)).toMatchObject({ state: 'settled' })
+    const { id, state } = await verify(chain, 1)
+    expect(state).toBe('settled')
     expect(await readUnits('base-sepolia')).toBe(600n)
+    const { rows } = await sql`
+      select l.kind, l.reference, p.ordinal, p.units from posting p join ledger_transaction l on l.id = p.transaction_id
+      where p.transaction_id like ${`restored:${id}:%`}`.execute(database().kysely)
+    expect(rows).toEqual([{ kind: 'purchase_restored', reference: id, ordinal: 1, units: 100n }])
   })
 
   it('waits for its money, and raises an alarm where none comes', async () => {

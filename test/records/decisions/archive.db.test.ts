@@ -84,7 +84,8 @@ onBothEngines('an archive', (database) => {
     {
       out = join(directory, month),
       step = () => {},
-    }: { out?: string; step?: (at: ArchiveStep) => void } = {},
+      progress = () => {},
+    }: { out?: string; step?: (at: ArchiveStep) => void; progress?: (text: string) => void } = {},
   ) =>
     archiveMonth({
       ...{
@@ -93,7 +94,7 @@ onBothEngines('an archive', (database) => {
         key: settings.receiptKey,
         dataKey: settings.dataKey,
       },
-      ...{ month, out, keep: 13, now, progress: () => {}, step },
+      ...{ month, out, keep: 13, now, progress, step },
     })
   const plan = (month: string) => planArchive(database(), { month, keep: 13, now, dataKey: settings.dataKey })
   const listMonths = async () =>
@@ -169,8 +170,23 @@ onBothEngines('an archive', (database) => {
     await expect(plan('2026-02')).rejects.toThrow(
       /the last 13 months do. The newest that may leave is 2026-01/,
     )
+    const soon = { month: '2025-01', keep: 1, dataKey: settings.dataKey }
+    await expect(
+      planArchive(database(), { ...soon, now: new Date('2025-02-01T00:59:59.999Z') }),
+    ).rejects.toThrow(/The newest that may leave is 2024-12/)
+    await planArchive(database(), { ...soon, now: new Date('2025-02-01T01:00:00.000Z') })
     await expect(plan('2025-02')).rejects.toThrow(/archive 2025-01 first/)
     await expect(plan('2024-12')).rejects.toThrow(/no decisions of 2024-12/)
+    for (const month of ['0000-01', '1969-12', '2024-12', '2027-02', '2031-05'])
+      await expect(archive(month)).rejects.toThrow(/no decisions of|the last 13 months do/)
+    const tables = await run<{ name: string }>(
+      database(),
+      "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'decision'::regclass order by 1",
+    )
+    expect(tables.map(({ name }) => name)).toEqual([
+      ...['decision_2025_01', 'decision_2025_02', 'decision_2025_03', 'decision_2025_04'],
+      ...['decision_2025_05', 'decision_default'],
+    ])
   })
 
   it('names what still needs a decision', async () => {
@@ -179,6 +195,31 @@ onBothEngines('an archive', (database) => {
     await seal()
     await expect(archive('2025-01')).rejects.toThrow(/still needs its decisions: 1 spends that hold money/)
     await releaseSpend(database(), { decisionId: open.decisionId, at: open.at })
+  })
+
+  it('keeps what a repeated call, or a due time whose gateway ended, finds its payment by', async () => {
+    const at = '2025-01-31T20:00:00.000Z'
+    await run(
+      database(),
+      `insert into idempotency (principal, key, fingerprint, decision_id, created_at) values ('${keyId}', 'rent', 'f', '${ids.first}', '${at}')`,
+    )
+    const planAt = (time: string) =>
+      planArchive(database(), {
+        ...{ month: '2025-01', keep: 1, now: new Date(time), dataKey: settings.dataKey },
+      })
+    await expect(planAt('2025-02-01T20:00:00.000Z')).rejects.toThrow(/1 calls that may be repeated/)
+    await planAt('2025-02-01T20:00:00.001Z')
+    await run(
+      database(),
+      `insert into schedule (id, account_id, operation, input, unit, step, tz, starts_at, grace_hours, next_index, created_at, updated_at)
+        values ('sch_due', '${accountId}', 'wallets.transfer', '{}', 'month', 1, 'UTC', now(), 24, 1, now(), now())`,
+    )
+    await run(
+      database(),
+      `insert into schedule_run (schedule_id, at, status, claimed_at, busy_until) values ('sch_due', now(), 'running', '${at}', now())`,
+    )
+    await expect(planAt('2025-02-03T00:00:00.000Z')).rejects.toThrow(/1 runs of schedules/)
+    await run(database(), "update schedule_run set status = 'missed', ended_at = now()")
   })
 
   it('waits for seals', async () => {
@@ -267,6 +308,7 @@ onBothEngines('an archive', (database) => {
     await expectIntact()
     await expect(run(database(), 'delete from decision_default')).rejects.toThrow(/append-only/)
     await expect(run(database(), 'delete from archive')).rejects.toThrow(/append-only/)
+    await expect(run(database(), "update archived_decision set facts = '{}'")).rejects.toThrow(/append-only/)
     await expect(archive('2025-01', { out: join(directory, 'again') })).resolves.toMatchObject({
       decisions: null,
     })
@@ -374,8 +416,24 @@ onBothEngines('an archive', (database) => {
     await recompute(copy)
   })
 
+  it('keeps other processes out until the month has left', async () => {
+    const others: Promise<unknown>[] = []
+    const begin = (at: string) => {
+      // Only one process can open PGlite.
+      if (database().engine === 'postgres' && at !== 'dropped') others.push(archive('2025-03').catch(String))
+    }
+    const { last } = await archive('2025-03', { step: begin, progress: begin })
+    for (const other of await Promise.all(others)) expect(other).toMatch(/Another process is archiving/)
+    const { previous, first } = (await readArchives(database(), settings.dataKey)).at(-1) ?? {}
+    const report = await verifyArchive(join(directory, '2025-03'), {
+      keySet: settings.receiptKey.keySet,
+      start: { sequence: (first ?? 0n) - 1n, hash: previous ?? '' },
+      through: last,
+    })
+    expect(report.through?.sequence).toBe(last)
+  })
+
   it('seals on after everything before has left', async () => {
-    await archive('2025-03')
     await spend('2027-02-03T00:00:00.000Z', { usdMicros: 1n })
     await seal()
     await expectIntact()

@@ -51,8 +51,12 @@ begin
       array_agg('purchase_restored'::text) as kinds, array_agg(p_id) as references_, array_agg(p_at) as ats,
       array_agg(s.source order by s.ordinal) as sources, array_agg('external:' || p.chain) as destinations,
       array_agg(p.asset) as assets, array_agg(s.units order by s.ordinal) as units
-    from (values (1, v_purse || ':available', v_free), (2, v_wallet, p_units - v_free)) as s (ordinal, source, units)
-    where s.units > 0
+    from (
+      -- The first posting is the transaction's row, whoever pays.
+      select row_number() over (order by v.place)::int as ordinal, v.source, v.units
+      from (values (1, v_purse || ':available', v_free), (2, v_wallet, p_units - v_free)) as v (place, source, units)
+      where v.units > 0
+    ) s
   ) m;
   update purchase set state = 'settled', transaction_hash = p_transaction, charged = p_units, reversed_at = null, updated_at = p_at,
     failure_code = case when p.reversed_at is null then p.failure_code end,

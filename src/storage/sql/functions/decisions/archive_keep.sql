@@ -7,10 +7,7 @@ declare
   v_ids text[] := array(select d.id from decision d where d.id > p_after and d.id < p_end order by d.id limit p_limit);
 begin
   insert into archived_decision (id, at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict)
-  select d.id, d.at, d.account_id, d.key_id, d.policy_version, d.policy_hash, d.operation,
-    (select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(d.facts) f
-      where f.value <> 'null' and f.key in ('category', 'amount', 'asset', 'usdMicros', 'usdRate', 'task', 'chain', 'counterparty', 'symbol', 'approvalId')),
-    d.verdict
+  select d.id, d.at, d.account_id, d.key_id, d.policy_version, d.policy_hash, d.operation, facts_kept(d.facts), d.verdict
   from decision d
   where d.id > p_after and d.id <= v_ids[cardinality(v_ids)] and (d.verdict = 'allow'
     or exists (select from approval a where a.decision_id = d.id) or exists (select from aml_review r where r.decision_id = d.id))

@@ -24,6 +24,8 @@ create or replace trigger append_only before delete or truncate on decision_head
   execute function refuse_change();
 create or replace trigger append_only before update or delete or truncate on archive
   execute function refuse_change();
+create or replace trigger append_only before update or delete or truncate on archived_decision
+  execute function refuse_change();
 
 -- A recourse that has ended never changes.
 create or replace trigger append_only before delete or truncate on recourse

@@ -45,7 +45,14 @@ begin
     union all
     select 'recourses that are open' from recourse r where r.decision_id < p_end and r.status = 'open'
     union all
-    select 'runs of schedules' from schedule_run r where r.decision_id < p_end and r.status = 'running'
+    -- One that ended between its payment and its record finds its decision again.
+    select 'runs of schedules' from schedule_run r
+    where r.status = 'running' and coalesce(r.decision_id, first_id_at('dec', r.claimed_at)) < p_end
+    union all
+    select 'calls that may be repeated' from idempotency i
+    where i.decision_id < p_end and i.created_at >= p_at - interval '24 hours'
+      -- By the index.
+      and date_trunc('hour', i.created_at at time zone 'UTC') >= date_trunc('hour', (p_at - interval '24 hours') at time zone 'UTC')
   ) b
   group by b.what order by b.what;
 end $$;

@@ -20,6 +20,9 @@ begin
     end if;
     return false;
   end if;
+  if cardinality(array_positions(p_ordinals, 1)) <> (select count(distinct id) from unnest(p_ids) id) then
+    raise exception 'a transaction has no first posting';
+  end if;
   -- An upsert would also write a confirmation of each row to the log.
   insert into posting (transaction_id, ordinal, source, destination, asset, units, kind, reference, at)
   select p.id, p.ordinal, p.source, p.destination, p.asset, p.units, case p.ordinal when 1 then p.kind end,
