@@ -205,6 +205,26 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
     }, 240_000)
   })
 
+  onBothEngines('replaced in many Safes', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('changes all of them in one round', async () => {
+      const [first, second] = [newKey(), newKey()]
+      const old = await scene.start(first, undefined, { names: ['base'] })
+      const wallets: Wallet[] = []
+      for (let count = 0; count < 5; count += 1) {
+        const wallet = await scene.openAccount(old.base)
+        await scene.fund(old.base, wallet)
+        await scene.pay(old.base, wallet)
+        wallets.push(wallet)
+      }
+      const both = await scene.start(second, first, { names: ['base'] })
+      await both.round()
+      const readAll = () => Promise.all(wallets.map((wallet) => scene.readOwners(old.base, wallet)))
+      await expect.poll(readAll, { timeout: 30_000 }).toEqual(wallets.map(() => [lower(second.address)]))
+    }, 240_000)
+  })
+
   onBothEngines('replaced while wallets get owners and agents spend', (database) => {
     const scene = openScene(database, nodeOf)
     const give = async (wallet: Wallet, key: Key) => {
