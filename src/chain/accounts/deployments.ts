@@ -114,9 +114,9 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       owner = next.to
     }
     function findNext(at: Address): SignedSwap | undefined {
-      return swaps.length > kept.length || isSame(at, keys.current.address)
-        ? undefined
-        : kept.find((swap) => isSame(swap.from, at))
+      if (swaps.length > kept.length || isSame(at, keys.current.address)) return undefined
+      const next = kept.filter((swap) => isSame(swap.from, at))
+      return next.find((swap) => isSame(swap.to, keys.current.address)) ?? next[0]
     }
     const key = keys.find(owner)
     if (key === undefined) throw missingKey(client.chain.name, safe, owner)

@@ -416,10 +416,10 @@ export interface SignedSwap {
   readonly signature: Hex
 }
 
-/** Id of the operation that changes a Safe's owner: its nonce, so that the chain executes it once. @param attempt after some reverted. */
-export function swapId({ from, to }: Pick<SignedSwap, 'from' | 'to'>, attempt = 0): string {
+/** Id of the operation that changes a Safe's owner: its nonce, so that the chain executes it once. @param attempt after some were not executed. */
+export function swapId({ from, to }: Pick<SignedSwap, 'from' | 'to'>, attempt?: string): string {
   const id = `swap-owner ${from.toLowerCase()} ${to.toLowerCase()}`
-  return attempt === 0 ? id : `${id} ${attempt}`
+  return attempt === undefined ? id : `${id} ${attempt}`
 }
 
 /** What the database knows of the gateway's keys. Addresses are in lower case. */

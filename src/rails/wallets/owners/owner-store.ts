@@ -257,6 +257,23 @@ export async function keepSwap(
   return numUpdatedRows > 0n
 }
 
+/** Drops a signed change that the chain will never execute: its Safe needs its former key again. */
+export async function dropSwap(
+  { kysely }: Connection,
+  { chain, address, to, attempt }: Named & Pick<OwnerSwap, 'attempt'>,
+  { id, at }: { id: string; at: Date },
+): Promise<void> {
+  const none = { from_owner: null, operation_id: null, operation_hash: null, signature: null }
+  await kysely
+    .updateTable('owner_swap')
+    .set({ ...none, state: 'new', attempt: attempt + 1, updated_at: at })
+    .where('chain', '=', chain)
+    .where('address', '=', address)
+    .where('to_owner', '=', to)
+    .where('operation_id', '=', id)
+    .execute()
+}
+
 /** Records what the chain shows, and when to look again. */
 export async function recordSwap(
   { kysely }: Connection,

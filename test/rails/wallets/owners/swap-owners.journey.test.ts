@@ -4,7 +4,7 @@ import { concat, createWalletClient, encodeFunctionData, http, pad, parseAbi, ze
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../../src/core/base/clock.ts'
 import { newId } from '../../../../src/core/base/ids.ts'
-import type { Chain, Wallet } from '../../../../src/providers/chain/port.ts'
+import { type Chain, swapId, type Wallet } from '../../../../src/providers/chain/port.ts'
 import { buildEscrow } from '../../../../src/rails/wallets/store.ts'
 import { readGauges } from '../../../../src/records/gauges/read-gauges.ts'
 import { onBothEngines } from '../../../engines.ts'
@@ -222,6 +222,24 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
       await both.round()
       const readAll = () => Promise.all(wallets.map((wallet) => scene.readOwners(old.base, wallet)))
       await expect.poll(readAll, { timeout: 30_000 }).toEqual(wallets.map(() => [lower(second.address)]))
+    }, 240_000)
+  })
+
+  onBothEngines('replaced where somebody else has used it', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('is replaced where a thief has used up the nonce of the change', async () => {
+      const [first, second] = [newKey(), newKey()]
+      const old = await scene.start(first, undefined, { names: ['base'] })
+      const wallet = await scene.openAccount(old.base)
+      await scene.fund(old.base, wallet)
+      const change = { from: lower(first.address), to: lower(second.address) }
+      const inPlace = { ...newPayment(wallet), id: swapId(change) }
+      expect(await old.base.submit(inPlace)).toMatchObject({ status: 'submitted' })
+      await scene.awaitExecuted(old.base, inPlace)
+      await scene.runUntilFinished(await scene.start(second, first, { names: ['base'] }), second)
+      expect(await scene.readOwners(old.base, wallet)).toEqual([lower(second.address)])
+      await scene.pay((await scene.start(second, undefined, { names: ['base'] })).base, wallet)
     }, 240_000)
   })
 
