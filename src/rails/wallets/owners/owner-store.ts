@@ -16,7 +16,7 @@ export interface OwnerSwap {
   readonly state: SwapState
   readonly swap: SignedSwap | null
   readonly attempt: number
-  /** The books have money there, so that it is deployed now. */
+  /** The books have money there, or it spends allowances, so that it is deployed now. */
   readonly hasMoney: boolean
   readonly createdAt: Date
 }
@@ -76,13 +76,16 @@ export async function findSwaps(
   return rows.flatMap((row) => toSwap(row) ?? [])
 }
 
-/** Condition that the books have money in a Safe, on the chain of its row `s`. */
-const hasMoney = `exists (
+/**
+ * Condition that a Safe has money in the books, on the chain of its row `s`, or may spend that of others: the gateway's own, by which
+ * whoever deploys it with a former key spends the allowances of agents.
+ */
+const hasMoney = `(s.account_id is null or exists (
   select from balance b
   where b.units > 0 and b.account in (
     s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':available',
     s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':held',
-    s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':frozen'))`
+    s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':frozen')))`
 
 /** Safes without a row that begin, or may have begun, with another key than $2, on the chain $1. */
 const unlisted = `

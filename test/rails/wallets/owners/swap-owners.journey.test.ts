@@ -243,6 +243,18 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
     }, 240_000)
   })
 
+  onBothEngines('replaced before any agent has paid', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('deploys the Safe that spends allowances at once, whose former key a thief would keep', async () => {
+      const [first, second] = [newKey(), newKey()]
+      const { base } = await scene.start(first, undefined, { names: ['base'] })
+      expect(await scene.readOwners(base, base.delegate)).toBeNull()
+      await scene.runUntilFinished(await scene.start(second, first, { names: ['base'] }), second)
+      expect(await scene.readOwners(base, base.delegate)).toEqual([lower(second.address)])
+    }, 240_000)
+  })
+
   onBothEngines('replaced while wallets get owners and agents spend', (database) => {
     const scene = openScene(database, nodeOf)
     const give = async (wallet: Wallet, key: Key) => {
