@@ -14,6 +14,7 @@ import { type Key, lower, newKey, newPayment, openScene, startNodes } from './sc
 
 const safeAbi = parseAbi([
   'function addOwnerWithThreshold(address owner, uint256 threshold)',
+  'function enableModule(address module)',
   'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, bytes signatures) payable returns (bool)',
 ])
 
@@ -191,7 +192,12 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
       const wallet = await scene.openAccount(old.base)
       await scene.fund(old.base, wallet)
       await scene.pay(old.base, wallet)
-      await actAsOwner(nodeOf(old.base), { owner: first, safe: wallet.address, newOwner: thief.address })
+      const data = encodeFunctionData({
+        abi: safeAbi,
+        functionName: 'addOwnerWithThreshold',
+        args: [thief.address, 1n],
+      })
+      await callAsOwner(nodeOf(old.base), { owner: first, safe: wallet.address, data })
       const both = await scene.start(second, first, { names: ['base'] })
       await scene.runUntilFinished(both, second)
       const row = await database()
@@ -252,6 +258,37 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
       expect(await scene.readOwners(base, base.delegate)).toBeNull()
       await scene.runUntilFinished(await scene.start(second, first, { names: ['base'] }), second)
       expect(await scene.readOwners(base, base.delegate)).toEqual([lower(second.address)])
+    }, 240_000)
+  })
+
+  onBothEngines('used by somebody else before a wallet gets its owner', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('hands no Safe over in which somebody else has put a module', async () => {
+      const [first, ada] = [newKey(), newKey()]
+      const { base } = await scene.start(first, undefined, { names: ['base'] })
+      const wallet = await scene.openAccount(base)
+      await scene.fund(base, wallet)
+      await scene.pay(base, wallet)
+      const data = encodeFunctionData({
+        abi: safeAbi,
+        functionName: 'enableModule',
+        args: [base.tokens.USDC ?? '0x'],
+      })
+      await callAsOwner(nodeOf(base), { owner: first, safe: wallet.address, data })
+      const owner = { kind: 'eoa', address: lower(ada.address) }
+      await database()
+        .kysely.updateTable('wallet')
+        .set({ owner: JSON.stringify(owner) })
+        .where('account_id', '=', wallet.accountId)
+        .execute()
+      const given = await scene.readWallet(wallet.accountId)
+      const payment = newPayment(given)
+      const signature = await ada.sign({ hash: base.buildOperation(payment).hash })
+      await expect(
+        base.submit({ ...payment, authorization: { kind: 'eoa', signature } }),
+      ).rejects.toMatchObject({ message: expect.stringContaining('was not handed over') })
+      expect(await scene.readOwners(base, given)).toEqual([lower(first.address)])
     }, 240_000)
   })
 
@@ -495,17 +532,12 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
   })
 })
 
-/** Somebody who has a key that owns a Safe adds another owner, as the Safe. */
-async function actAsOwner(
+/** Somebody who has a key that owns a Safe changes it, as the Safe. */
+async function callAsOwner(
   { url, client, giveGas }: Mainnet,
-  { owner, safe, newOwner }: { owner: Key; safe: `0x${string}`; newOwner: `0x${string}` },
+  { owner, safe, data }: { owner: Key; safe: `0x${string}`; data: `0x${string}` },
 ): Promise<void> {
   await giveGas(owner.address)
-  const data = encodeFunctionData({
-    abi: safeAbi,
-    functionName: 'addOwnerWithThreshold',
-    args: [newOwner, 1n],
-  })
   // The owner who sends the transaction need not sign.
   const approval = concat([pad(owner.address), pad('0x'), '0x01'])
   const wallet = createWalletClient({ account: owner, chain: client.chain, transport: http(url) })
