@@ -136,6 +136,27 @@ describe.each(longestEngines)('payouts from any chain on $engine', ({ isPostgres
       expect((await pay(ask('5000'))).body).toMatchObject({ code: 'insufficient_funds' })
     })
 
+    it('moves the money of one payout for a quote that several use at once', async () => {
+      const { amount } = await lacking()
+      const { body: quote } = await world.send(key, 'POST', '/api/banking/payouts/quote', ask(amount))
+      const before = await readAvailable()
+      const use = { recipientId, asset: 'USDC', quoteId: quote.quoteId, from: 'any' }
+      const answers = await Promise.all(Array.from({ length: 4 }, () => pay(use)))
+      const paid = answers.filter(({ status }) => status === 200)
+      expect(paid).toHaveLength(1)
+      await awaitStatus(paid[0]?.body.id, 'paid')
+      const readHeld = async () =>
+        (await world.readBooked(key, HOME)).held + (await world.readBooked(key, AWAY)).held
+      await expect.poll(readHeld, { timeout: 30_000 }).toBe(0n)
+      // A burn that its call has left behind would be sent by a job now.
+      await new Promise((resolve) => setTimeout(resolve, 10_000))
+      await expect.poll(readHeld, { timeout: 30_000 }).toBe(0n)
+      const after = await readAvailable()
+      expect(before.away - after.away).toBeLessThan(3_100_000n)
+      expect(after.home).toBeLessThan(400n)
+      await world.expectEqual(key, address)
+    }, 120_000)
+
     it('pays nothing by a key that is stopped while its money is on its way', async () => {
       const { units, amount } = await lacking()
       const other = await newKey()
