@@ -455,6 +455,9 @@ export interface GatewayKeys {
   readonly previous: Address | null
 }
 
+/** Reason of a Failure `provider_unavailable`: another gateway may have the key that the chain shows. */
+export const KEY_MISSING = 'key_missing'
+
 /** Latest time of execution of a change of the owner: it waits for a Safe's deployment, which may never come. */
 export const SWAP_VALID_UNTIL = new Date('9999-12-31T00:00:00Z')
 
