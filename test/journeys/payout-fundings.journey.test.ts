@@ -2,6 +2,7 @@
  * Payouts in stablecoins that take money of another chain (`from: "any"`), over HTTP on both engines and two real chains: one decision
  * covers the payout and the move, the bank gets its money once, and the books are what both chains show, whatever the bank or a kill does.
  */
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { toDecimal } from '../../src/core/money/money.ts'
@@ -17,6 +18,12 @@ import { type ChainName, startTwoChains, type TwoChains } from './two-chains.ts'
 const text = z.string()
 const HOME = 'base-sepolia'
 const AWAY = 'arbitrum-sepolia'
+const typedData = z.object({
+  domain: z.looseObject({}),
+  types: z.record(z.string(), z.array(z.object({ name: text, type: text }))),
+  primaryType: text,
+  message: z.record(z.string(), z.unknown()),
+})
 const payoutAnswer = z.looseObject({ id: text, decisionId: text, status: text })
 
 describe.each(longestEngines)('payouts from any chain on $engine', ({ isPostgres }) => {
@@ -136,6 +143,27 @@ describe.each(longestEngines)('payouts from any chain on $engine', ({ isPostgres
       expect((await pay(ask('5000'))).body).toMatchObject({ code: 'insufficient_funds' })
     })
 
+    it('moves the money of one payout for a quote that several use at once', async () => {
+      const { amount } = await lacking()
+      const { body: quote } = await world.send(key, 'POST', '/api/banking/payouts/quote', ask(amount))
+      const before = await readAvailable()
+      const use = { recipientId, asset: 'USDC', quoteId: quote.quoteId, from: 'any' }
+      const answers = await Promise.all(Array.from({ length: 4 }, () => pay(use)))
+      const paid = answers.filter(({ status }) => status === 200)
+      expect(paid).toHaveLength(1)
+      await awaitStatus(paid[0]?.body.id, 'paid')
+      const readHeld = async () =>
+        (await world.readBooked(key, HOME)).held + (await world.readBooked(key, AWAY)).held
+      await expect.poll(readHeld, { timeout: 30_000 }).toBe(0n)
+      // A burn that its call has left behind would be sent by a job now.
+      await new Promise((resolve) => setTimeout(resolve, 10_000))
+      await expect.poll(readHeld, { timeout: 30_000 }).toBe(0n)
+      const after = await readAvailable()
+      expect(before.away - after.away).toBeLessThan(3_100_000n)
+      expect(after.home).toBeLessThan(400n)
+      await world.expectEqual(key, address)
+    }, 120_000)
+
     it('pays nothing by a key that is stopped while its money is on its way', async () => {
       const { units, amount } = await lacking()
       const other = await newKey()
@@ -187,6 +215,22 @@ describe.each(longestEngines)('payouts from any chain on $engine', ({ isPostgres
       },
       240_000,
     )
+
+    it('quotes no move to a person whose own key owns the wallet, as the payout makes none', async () => {
+      const { amount } = await lacking()
+      const quoteAs = async (by: string) =>
+        (await world.send(by, 'POST', '/api/banking/payouts/quote', ask(amount))).body
+      expect(await quoteAs(owner.token)).toMatchObject({ funding: { steps: [{ from: AWAY }] } })
+      const signer = privateKeyToAccount(generatePrivateKey())
+      const add = (said: object) =>
+        world.send(owner.token, 'POST', '/api/wallets/signers', { address: signer.address, ...said })
+      const { body } = await add({})
+      const { domain, types, primaryType, message } = typedData.parse(body.typedData)
+      const signature = await signer.signTypedData({ domain, types, primaryType, message })
+      expect((await add({ signature })).status).toBe(200)
+      expect(await quoteAs(owner.token)).toMatchObject({ amount, funding: null })
+      expect(await quoteAs(key)).toMatchObject({ funding: { steps: [{ from: AWAY }] } })
+    }, 60_000)
 
     it('leaves books that a stranger recomputes', () => world.expectRecomputed(), 60_000)
   })

@@ -1,6 +1,7 @@
 /** Prepares wallets at the sponsor's expense: deploys them and hands them over to their owners. */
 import { encodeFunctionData } from 'viem'
 import { randomToken } from '../../core/base/ids.ts'
+import { Failure } from '../../core/failures/failure.ts'
 import {
   type Address,
   type AuthorizedOperation,
@@ -17,7 +18,7 @@ import type { Relayer } from '../relay/relayer.ts'
 import { type NodeClient, requireChainName } from '../rpc/client.ts'
 import { type AccountContracts, commonDeployer, lowerCaseAddress, multicallAddress } from '../rpc/networks.ts'
 import type { KeyRing } from './key-ring.ts'
-import { missingKey, type SafeOwners } from './safe-owners.ts'
+import { missingKey, readSafeState, type SafeOwners } from './safe-owners.ts'
 import {
   buildSignable,
   handleOpsCall,
@@ -114,9 +115,9 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       owner = next.to
     }
     function findNext(at: Address): SignedSwap | undefined {
-      return swaps.length > kept.length || isSame(at, keys.current.address)
-        ? undefined
-        : kept.find((swap) => isSame(swap.from, at))
+      if (swaps.length > kept.length || isSame(at, keys.current.address)) return undefined
+      const next = kept.filter((swap) => isSame(swap.from, at))
+      return next.find((swap) => isSame(swap.to, keys.current.address)) ?? next[0]
     }
     const key = keys.find(owner)
     if (key === undefined) throw missingKey(client.chain.name, safe, owner)
@@ -168,6 +169,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
       client.readContract({ address: safe, abi: safeAbi, functionName: 'isOwner', args: [owner] })
     if (await isOwner()) return
     const key = await owners.findKey(safe)
+    await requireAlone(wallet)
     const plan = {
       safe,
       id: `hand-over ${randomToken(16)}`,
@@ -182,6 +184,20 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     if (bundled.status === 'refused') owners.doubt(safe)
     if (bundled.status === 'sent') await awaitReceipt(client, bundled.hash, MINING_TIMEOUT_MS)
     if (!(await isOwner())) throw new Error(`The wallet ${safe} could not be transferred to its new owner.`)
+  }
+
+  /**
+   * Requires that nobody else can act for a Safe that is handed over: its new owner would not get rid of them.
+   * @throws Failure `provider_unavailable`.
+   */
+  async function requireAlone(wallet: Wallet): Promise<void> {
+    const state = await readSafeState({ client, contracts, keys, wallets }, wallet, 'latest')
+    if (state?.owners.length === 1 && !state.hasOtherModules) return
+    throw new Failure(
+      'provider_unavailable',
+      `The smart account ${wallets.findSafe(wallet).address} on ${client.chain.name} has an owner or a module that is not the gateway’s, so that it was not handed over.`,
+      { retryAfter: 60, hint: 'The operator reads "If it leaked" in docs/keys.md.' },
+    )
   }
 
   function prepareWallet(wallet: Wallet, validUntil: Date): Promise<void> {

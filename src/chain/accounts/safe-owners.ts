@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import type { LocalAccount } from 'viem/accounts'
 import { Failure } from '../../core/failures/failure.ts'
-import type { Address, SafeState, Wallet } from '../../providers/chain/port.ts'
+import { type Address, KEY_MISSING, type SafeState, type Wallet } from '../../providers/chain/port.ts'
 import { safeAbi } from '../contracts/abi.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import { type AccountContracts, lowerCaseAddress } from '../rpc/networks.ts'
@@ -82,6 +82,7 @@ export function missingKey(chain: string, safe: Address, owner: Address | undefi
     'provider_unavailable',
     `The smart account ${safe} on ${chain} belongs to ${whose}, which this gateway does not have; nothing was signed.`,
     {
+      reason: KEY_MISSING,
       retryAfter: 10,
       hint: 'The operator sets CHAIN_OWNER_KEY and CHAIN_OWNER_KEY_PREVIOUS, as docs/keys.md says.',
     },

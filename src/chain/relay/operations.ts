@@ -24,7 +24,7 @@ import {
   toNonce,
   toSafeCall,
 } from '../accounts/user-operation.ts'
-import type { Wallets } from '../accounts/wallets.ts'
+import { buildSalt, type Wallets } from '../accounts/wallets.ts'
 import type { NodeClient } from '../rpc/client.ts'
 import type { AccountContracts } from '../rpc/networks.ts'
 import type { Bundled, Bundler } from './bundler.ts'
@@ -146,7 +146,8 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   function submit(operation: AuthorizedOperation): Promise<Submission> {
-    const first = running.get(operation.id)
+    const name = nameOperation(operation)
+    const first = running.get(name)
     if (first !== undefined) return first
     const submission = submitOnce(operation)
       .catch((error: unknown) => {
@@ -154,8 +155,8 @@ export function createOperations(options: OperationOptions): Operations {
         // broadcast.
         throw error instanceof BaseError ? unavailable('The chain accepted no transaction.', error) : error
       })
-      .finally(() => running.delete(operation.id))
-    running.set(operation.id, submission)
+      .finally(() => running.delete(name))
+    running.set(name, submission)
     if (operation.call.kind === 'owner')
       owners.hold(
         wallets.findSafe(operation.wallet).address,
@@ -165,7 +166,7 @@ export function createOperations(options: OperationOptions): Operations {
   }
 
   async function submitOnce(operation: AuthorizedOperation): Promise<Submission> {
-    const known = broadcast.get(operation.id)
+    const known = broadcast.get(nameOperation(operation))
     if (known !== undefined) {
       const execution = await awaitExecution(operation, 0)
       if (execution.status !== 'absent')
@@ -191,7 +192,7 @@ export function createOperations(options: OperationOptions): Operations {
     if (callRefusal !== undefined) return resolveRefusal(operation, plan, callRefusal)
     const bundled = await sendSigned(operation, plan, signature)
     if (bundled.status === 'refused') return resolveRefusal(operation, plan, bundled.reason)
-    remember(operation.id, bundled)
+    remember(nameOperation(operation), bundled)
     return { status: 'submitted', transactionHash: bundled.hash }
   }
 
@@ -249,22 +250,22 @@ export function createOperations(options: OperationOptions): Operations {
     const key = toKey(buildExecutedPlan(operation))
     const deadline = timers.deadline(waitMs)
     for (const pauseMs of generatePauses(client)) {
-      const execution = await executionNow(operation.id, key)
+      const execution = await executionNow(nameOperation(operation), key)
       if (execution.status !== 'pending' || deadline.aborted) return execution
       await timers.sleep(pauseMs)
     }
     return { status: 'pending' }
   }
 
-  async function executionNow(id: string, key: OperationKey): Promise<OperationExecution> {
-    const made = broadcast.get(id)
+  async function executionNow(name: string, key: OperationKey): Promise<OperationExecution> {
+    const made = broadcast.get(name)
     const receipt = made && !made.execution ? await findReceipt(client, made.hash) : undefined
     if (made && !made.execution && !receipt && (await isPending(made.hash))) return { status: 'pending' }
     const known = made?.execution ?? (receipt && executionIn(read(receipt), key))
     const execution = known ?? (await findExecuted(key))
     if (execution === 'pending') return { status: 'pending' }
     if (execution === undefined) {
-      broadcast.delete(id)
+      broadcast.delete(name)
       return { status: 'absent' }
     }
     return { status: 'executed', ...execution }
@@ -280,8 +281,8 @@ export function createOperations(options: OperationOptions): Operations {
     }
   }
 
-  function remember(id: string, made: Broadcast): void {
-    broadcast.set(id, made)
+  function remember(name: string, made: Broadcast): void {
+    broadcast.set(name, made)
     for (const oldest of broadcast.keys()) {
       if (broadcast.size <= MAX_CACHED) return
       broadcast.delete(oldest)
@@ -296,6 +297,11 @@ export function createOperations(options: OperationOptions): Operations {
     awaitExecution,
     forget: () => broadcast.clear(),
   }
+}
+
+/** The changes of owners have one id for all Safes. */
+function nameOperation({ wallet, id }: AuthorizedOperation): string {
+  return `${buildSalt(wallet)} ${id}`
 }
 
 function findHash(execution: OperationExecution): Hex | undefined {

@@ -416,10 +416,10 @@ export interface SignedSwap {
   readonly signature: Hex
 }
 
-/** Id of the operation that changes a Safe's owner: its nonce, so that the chain executes it once. @param attempt after some reverted. */
-export function swapId({ from, to }: Pick<SignedSwap, 'from' | 'to'>, attempt = 0): string {
+/** Id of the operation that changes a Safe's owner: its nonce, so that the chain executes it once. @param attempt after some were not executed. */
+export function swapId({ from, to }: Pick<SignedSwap, 'from' | 'to'>, attempt?: string): string {
   const id = `swap-owner ${from.toLowerCase()} ${to.toLowerCase()}`
-  return attempt === 0 ? id : `${id} ${attempt}`
+  return attempt === undefined ? id : `${id} ${attempt}`
 }
 
 /** What the database knows of the gateway's keys. Addresses are in lower case. */
@@ -454,6 +454,9 @@ export interface GatewayKeys {
   readonly current: Address
   readonly previous: Address | null
 }
+
+/** Reason of a Failure `provider_unavailable`: another gateway may have the key that the chain shows. */
+export const KEY_MISSING = 'key_missing'
 
 /** Latest time of execution of a change of the owner: it waits for a Safe's deployment, which may never come. */
 export const SWAP_VALID_UNTIL = new Date('9999-12-31T00:00:00Z')

@@ -284,6 +284,20 @@ export async function claimTransfer(
   return rows.length === 1
 }
 
+/** Gives a claim back, so that another process may take the transfer at once. */
+export async function leaveTransfer(
+  { kysely }: Connection,
+  id: string,
+  { claimedAt, at }: { claimedAt: Date; at: Date },
+): Promise<void> {
+  await kysely
+    .updateTable('transfer')
+    .set({ updated_at: at })
+    .where('id', '=', id)
+    .where('updated_at', '=', claimedAt)
+    .execute()
+}
+
 const transferAndWallet = (database: Connection) =>
   database.kysely
     .selectFrom('transfer')

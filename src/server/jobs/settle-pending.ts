@@ -3,7 +3,9 @@
  * from elapsed time alone.
  */
 
-import { claimTransfer, openTransfers } from '../../rails/wallets/store.ts'
+import { Failure } from '../../core/failures/failure.ts'
+import { KEY_MISSING } from '../../providers/chain/port.ts'
+import { claimTransfer, leaveTransfer, openTransfers } from '../../rails/wallets/store.ts'
 import { releaseUnwrittenTransfers } from '../../rails/wallets/transfers/release-unwritten.ts'
 import { resumeTransfer } from '../../rails/wallets/transfers/resume-transfer.ts'
 import type { TransferDependencies } from '../../rails/wallets/transfers/send-transfer.ts'
@@ -21,10 +23,14 @@ export async function settlePending(sending: TransferDependencies, signal: Abort
   for (const transfer of transfers) {
     if (signal.aborted) break
     // Another process may work on the same list; a claimed transfer moves to the end of the queue.
-    if (!(await claimTransfer(database, transfer.id, before, clock()))) continue
-    await resumeTransfer(sending, transfer).catch((err: unknown) =>
-      log.error({ err, transferId: transfer.id }, 'finishing a transfer failed'),
-    )
+    const claimedAt = clock()
+    if (!(await claimTransfer(database, transfer.id, before, claimedAt))) continue
+    await resumeTransfer(sending, transfer).catch(async (err: unknown) => {
+      log.error({ err, transferId: transfer.id }, 'finishing a transfer failed')
+      // Another gateway has the key of its Safe, and would never get it while this one claims it again and again.
+      if (err instanceof Failure && err.members.reason === KEY_MISSING)
+        await leaveTransfer(database, transfer.id, { claimedAt, at: before })
+    })
   }
   return transfers.length
 }

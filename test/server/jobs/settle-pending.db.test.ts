@@ -3,7 +3,8 @@ import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../../src/core/base/clock.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
-import type { Chain } from '../../../src/providers/chain/port.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
+import { type Chain, KEY_MISSING } from '../../../src/providers/chain/port.ts'
 import { findTransferOfDecision } from '../../../src/rails/wallets/store.ts'
 import {
   sendTransfer,
@@ -89,6 +90,23 @@ onBothEngines('the job that settles pending transfers', (database) => {
     await Promise.all([1, 2, 3].map(() => settlePending(others, running)))
     expect(await readState(decisionId)).toBe('confirmed')
     expect(await usdcBalance(sending, accountId)).toEqual({ available: 1_000_000_000n - 11n, held: 0n })
+  })
+
+  it('leaves a transfer at once to a process that has the key of its Safe', async () => {
+    const { decisionId } = await leftOpen(17n)
+    const at = later()
+    const parts = { ...sending, clock: () => at }
+    const keyless: Chain = {
+      ...chain,
+      submit: () =>
+        Promise.reject(
+          new Failure('provider_unavailable', 'no key', { reason: KEY_MISSING, retryAfter: 10 }),
+        ),
+    }
+    await settlePending({ ...parts, chain: keyless }, running)
+    expect(await readState(decisionId)).toBe('reserved')
+    await settlePending({ ...parts, clock: () => new Date(at.getTime() + 1) }, running)
+    expect(await readState(decisionId)).toBe('confirmed')
   })
 
   it('starts no other transfer after an abort', async () => {

@@ -49,7 +49,7 @@ import {
   sendPayout,
 } from '../../../src/rails/banking/send-payout.ts'
 import { planFunding } from '../../../src/rails/swaps/plan-funding.ts'
-import { sendBurn } from '../../../src/rails/swaps/send-funding.ts'
+import { dropBurn, sendBurn } from '../../../src/rails/swaps/send-funding.ts'
 import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
 import { findIntent } from '../../../src/rails/wallets/signing/intent-store.ts'
 import { signatureMember } from '../../../src/rails/wallets/signing/signature-member.ts'
@@ -236,7 +236,10 @@ export default defineTool({
       createdAt: context.now,
       quoteId,
     }
-    await writePayout(context, payout, facts)
+    await writePayout(context, payout, facts).catch(async (error: unknown) => {
+      if (error instanceof Failure && funding !== undefined) await dropBurn(context, { funding, decisionId })
+      throw error
+    })
     const fresh = await findPayout(context, { decisionId })
     if (fresh === undefined) throw new Error('a payout that was just written cannot be read')
     if (funding !== undefined) {

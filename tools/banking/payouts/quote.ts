@@ -14,7 +14,7 @@ import {
 } from '../../../src/rails/banking/payout-request.ts'
 import { requireRecipient } from '../../../src/rails/banking/recipients.ts'
 import { planFunding } from '../../../src/rails/swaps/plan-funding.ts'
-import { findWallet } from '../../../src/rails/wallets/store.ts'
+import { findOwnedWallet } from '../../../src/rails/wallets/store.ts'
 
 export default defineTool({
   name: 'banking.payouts.quote',
@@ -65,12 +65,15 @@ export default defineTool({
     const terms = await agreeTerms(context, { accountId, recipient, said: { ...said, asset } })
     const { money, fee, rate, recipientUnits, eta, firmUntil } = terms
     const { currency } = recipient
+    const wallet = await findOwnedWallet(context.database, accountId)
+    // What an owner's own key must sign is not moved.
+    const isMovable = caller.kind === 'key' || wallet?.owner.kind === 'gateway'
     const move =
-      said.from === 'any' && money.asset === 'USDC'
+      said.from === 'any' && money.asset === 'USDC' && isMovable
         ? await planFunding(context, {
             ...{ accountId, authorizedBy: null, at: context.now },
             ...{ chain: context.chain.name, money: { asset: money.asset, units: money.units } },
-            wallet: (await findWallet(context.database, accountId)) ?? null,
+            wallet: wallet?.address ?? null,
             mayLeave: findLeavable(caller),
           })
         : undefined

@@ -16,7 +16,7 @@ export interface OwnerSwap {
   readonly state: SwapState
   readonly swap: SignedSwap | null
   readonly attempt: number
-  /** The books have money there, so that it is deployed now. */
+  /** The books have money there, or it spends allowances, so that it is deployed now. */
   readonly hasMoney: boolean
   readonly createdAt: Date
 }
@@ -76,13 +76,16 @@ export async function findSwaps(
   return rows.flatMap((row) => toSwap(row) ?? [])
 }
 
-/** Condition that the books have money in a Safe, on the chain of its row `s`. */
-const hasMoney = `exists (
+/**
+ * Condition that a Safe has money in the books, on the chain of its row `s`, or may spend that of others: the gateway's own, by which
+ * whoever deploys it with a former key spends the allowances of agents.
+ */
+const hasMoney = `(s.account_id is null or exists (
   select from balance b
   where b.units > 0 and b.account in (
     s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':available',
     s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':held',
-    s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':frozen'))`
+    s.account_id || case when s.is_escrow then ':escrow.' else ':' end || s.chain || ':frozen')))`
 
 /** Safes without a row that begin, or may have begun, with another key than $2, on the chain $1. */
 const unlisted = `
@@ -255,6 +258,23 @@ export async function keepSwap(
     )
     .executeTakeFirstOrThrow()
   return numUpdatedRows > 0n
+}
+
+/** Drops a signed change that the chain will never execute: its Safe needs its former key again. */
+export async function dropSwap(
+  { kysely }: Connection,
+  { chain, address, to, attempt }: Named & Pick<OwnerSwap, 'attempt'>,
+  { id, at }: { id: string; at: Date },
+): Promise<void> {
+  const none = { from_owner: null, operation_id: null, operation_hash: null, signature: null }
+  await kysely
+    .updateTable('owner_swap')
+    .set({ ...none, state: 'new', attempt: attempt + 1, updated_at: at })
+    .where('chain', '=', chain)
+    .where('address', '=', address)
+    .where('to_owner', '=', to)
+    .where('operation_id', '=', id)
+    .execute()
 }
 
 /** Records what the chain shows, and when to look again. */

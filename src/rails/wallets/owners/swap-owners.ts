@@ -6,6 +6,7 @@
  */
 import { raiseAlarm } from '../../../books/alarms/alarms.ts'
 import type { Clock } from '../../../core/base/clock.ts'
+import { randomToken } from '../../../core/base/ids.ts'
 import type { Log } from '../../../core/base/log.ts'
 import { timers } from '../../../core/base/timers.ts'
 import {
@@ -21,6 +22,7 @@ import {
 import type { Database } from '../../../storage/database.ts'
 import { findOwnedWallet } from '../store.ts'
 import {
+  dropSwap,
   enlistSafes,
   findSwaps,
   finishRotation,
@@ -182,19 +184,27 @@ async function swap(
 ): Promise<void> {
   const { database, chain, clock } = parts
   const kept = await findSwaps(database, { chain: chain.name, safe: toHexAddress(row.address) })
-  let next = kept.find(({ from }) => from === owner) ?? null
+  const own = row.swap?.from === owner ? row.swap : undefined
+  let next = own ?? kept.find(({ from }) => from === owner) ?? null
   if (next === null && !hasKey(chain, owner)) return waitForKey(parts, row, owner)
   if (next !== null) {
-    const execution = await chain.awaitExecution(toOperation(wallet, next), 0)
+    const operation = toOperation(wallet, next)
+    const execution = await chain.awaitExecution(operation, 0)
     if (execution.status === 'pending') return lookLater(parts, row, owner)
     if (execution.status === 'executed') {
       const now = await chain.readSafe(wallet, 'latest')
       const isSame = now !== null && findOwner(now) === owner
+      // Whoever has the former key can use a nonce for something else.
+      const isDone = execution.succeeded && execution.operationHash === chain.hashOperation(operation)
       // What is known of its execution is of a block that was replaced.
-      if (isSame && execution.succeeded) await chain.forget()
-      if (!isSame || execution.succeeded) return lookLater(parts, row, owner)
-      // It reverted, and its nonce is used: it never will be executed.
+      if (isSame && isDone) await chain.forget()
+      if (!isSame || isDone) return lookLater(parts, row, owner)
+      // It reverted, or its nonce is used for another operation: it never will be executed.
       const isOwn = next.id === row.swap?.id && next.to === row.to
+      if (!hasKey(chain, owner)) {
+        if (isOwn) await dropSwap(database, row, { id: next.id, at: clock() })
+        return waitForKey(parts, row, owner)
+      }
       next = await sign(parts, row, { wallet, from: owner, attempt: row.attempt + (isOwn ? 1 : 0) })
     }
   } else next = await sign(parts, row, { wallet, from: owner, attempt: row.attempt })
@@ -237,7 +247,9 @@ async function sign(
   row: OwnerSwap,
   { wallet, from, attempt }: { wallet: Wallet; from: Address; attempt: number },
 ): Promise<SignedSwap | null> {
-  const unsigned = { id: swapId({ from, to: row.to }, attempt), from, to: row.to }
+  // Another attempt has an id that nobody can guess, whose nonce would be used up before.
+  const id = swapId({ from, to: row.to }, attempt === 0 ? undefined : `${attempt} ${randomToken(16)}`)
+  const unsigned = { id, from, to: row.to }
   const operation = toOperation(wallet, { ...unsigned, signature: '0x' })
   const swap = { ...unsigned, signature: await chain.signAs(from, operation) }
   const hash = chain.hashOperation(operation)

@@ -4,7 +4,7 @@ import { concat, createWalletClient, encodeFunctionData, http, pad, parseAbi, ze
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../../src/core/base/clock.ts'
 import { newId } from '../../../../src/core/base/ids.ts'
-import type { Chain, Wallet } from '../../../../src/providers/chain/port.ts'
+import { type Chain, swapId, type Wallet } from '../../../../src/providers/chain/port.ts'
 import { buildEscrow } from '../../../../src/rails/wallets/store.ts'
 import { readGauges } from '../../../../src/records/gauges/read-gauges.ts'
 import { onBothEngines } from '../../../engines.ts'
@@ -14,6 +14,7 @@ import { type Key, lower, newKey, newPayment, openScene, startNodes } from './sc
 
 const safeAbi = parseAbi([
   'function addOwnerWithThreshold(address owner, uint256 threshold)',
+  'function enableModule(address module)',
   'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, bytes signatures) payable returns (bool)',
 ])
 
@@ -191,7 +192,12 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
       const wallet = await scene.openAccount(old.base)
       await scene.fund(old.base, wallet)
       await scene.pay(old.base, wallet)
-      await actAsOwner(nodeOf(old.base), { owner: first, safe: wallet.address, newOwner: thief.address })
+      const data = encodeFunctionData({
+        abi: safeAbi,
+        functionName: 'addOwnerWithThreshold',
+        args: [thief.address, 1n],
+      })
+      await callAsOwner(nodeOf(old.base), { owner: first, safe: wallet.address, data })
       const both = await scene.start(second, first, { names: ['base'] })
       await scene.runUntilFinished(both, second)
       const row = await database()
@@ -202,6 +208,87 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
       expect(row.state).toBe('foreign')
       const alarms = await database().kysely.selectFrom('alarm').select(['object_id', 'reason']).execute()
       expect(alarms).toEqual([{ object_id: lower(wallet.address), reason: 'foreign_owner' }])
+    }, 240_000)
+  })
+
+  onBothEngines('replaced in many Safes', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('changes all of them in one round', async () => {
+      const [first, second] = [newKey(), newKey()]
+      const old = await scene.start(first, undefined, { names: ['base'] })
+      const wallets: Wallet[] = []
+      for (let count = 0; count < 5; count += 1) {
+        const wallet = await scene.openAccount(old.base)
+        await scene.fund(old.base, wallet)
+        await scene.pay(old.base, wallet)
+        wallets.push(wallet)
+      }
+      const both = await scene.start(second, first, { names: ['base'] })
+      await both.round()
+      const readAll = () => Promise.all(wallets.map((wallet) => scene.readOwners(old.base, wallet)))
+      await expect.poll(readAll, { timeout: 30_000 }).toEqual(wallets.map(() => [lower(second.address)]))
+    }, 240_000)
+  })
+
+  onBothEngines('replaced where somebody else has used it', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('is replaced where a thief has used up the nonce of the change', async () => {
+      const [first, second] = [newKey(), newKey()]
+      const old = await scene.start(first, undefined, { names: ['base'] })
+      const wallet = await scene.openAccount(old.base)
+      await scene.fund(old.base, wallet)
+      const change = { from: lower(first.address), to: lower(second.address) }
+      const inPlace = { ...newPayment(wallet), id: swapId(change) }
+      expect(await old.base.submit(inPlace)).toMatchObject({ status: 'submitted' })
+      await scene.awaitExecuted(old.base, inPlace)
+      await scene.runUntilFinished(await scene.start(second, first, { names: ['base'] }), second)
+      expect(await scene.readOwners(old.base, wallet)).toEqual([lower(second.address)])
+      await scene.pay((await scene.start(second, undefined, { names: ['base'] })).base, wallet)
+    }, 240_000)
+  })
+
+  onBothEngines('replaced before any agent has paid', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('deploys the Safe that spends allowances at once, whose former key a thief would keep', async () => {
+      const [first, second] = [newKey(), newKey()]
+      const { base } = await scene.start(first, undefined, { names: ['base'] })
+      expect(await scene.readOwners(base, base.delegate)).toBeNull()
+      await scene.runUntilFinished(await scene.start(second, first, { names: ['base'] }), second)
+      expect(await scene.readOwners(base, base.delegate)).toEqual([lower(second.address)])
+    }, 240_000)
+  })
+
+  onBothEngines('used by somebody else before a wallet gets its owner', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('hands no Safe over in which somebody else has put a module', async () => {
+      const [first, ada] = [newKey(), newKey()]
+      const { base } = await scene.start(first, undefined, { names: ['base'] })
+      const wallet = await scene.openAccount(base)
+      await scene.fund(base, wallet)
+      await scene.pay(base, wallet)
+      const data = encodeFunctionData({
+        abi: safeAbi,
+        functionName: 'enableModule',
+        args: [base.tokens.USDC ?? '0x'],
+      })
+      await callAsOwner(nodeOf(base), { owner: first, safe: wallet.address, data })
+      const owner = { kind: 'eoa', address: lower(ada.address) }
+      await database()
+        .kysely.updateTable('wallet')
+        .set({ owner: JSON.stringify(owner) })
+        .where('account_id', '=', wallet.accountId)
+        .execute()
+      const given = await scene.readWallet(wallet.accountId)
+      const payment = newPayment(given)
+      const signature = await ada.sign({ hash: base.buildOperation(payment).hash })
+      await expect(
+        base.submit({ ...payment, authorization: { kind: 'eoa', signature } }),
+      ).rejects.toMatchObject({ message: expect.stringContaining('was not handed over') })
+      expect(await scene.readOwners(base, given)).toEqual([lower(first.address)])
     }, 240_000)
   })
 
@@ -445,17 +532,12 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
   })
 })
 
-/** Somebody who has a key that owns a Safe adds another owner, as the Safe. */
-async function actAsOwner(
+/** Somebody who has a key that owns a Safe changes it, as the Safe. */
+async function callAsOwner(
   { url, client, giveGas }: Mainnet,
-  { owner, safe, newOwner }: { owner: Key; safe: `0x${string}`; newOwner: `0x${string}` },
+  { owner, safe, data }: { owner: Key; safe: `0x${string}`; data: `0x${string}` },
 ): Promise<void> {
   await giveGas(owner.address)
-  const data = encodeFunctionData({
-    abi: safeAbi,
-    functionName: 'addOwnerWithThreshold',
-    args: [newOwner, 1n],
-  })
   // The owner who sends the transaction need not sign.
   const approval = concat([pad(owner.address), pad('0x'), '0x01'])
   const wallet = createWalletClient({ account: owner, chain: client.chain, transport: http(url) })
