@@ -221,17 +221,24 @@ async function spendOnce(tool: Tool, call: Call, context: Context): Promise<Outc
     }
   }
   if (gate.kind === 'costless') return toOutcome(gate.answer)
-  return recallSpend(call, context, gate.decisionId)
+  return recallSpend(call, context, gate)
 }
 
-/** Rebuilds the response of a spend that was allowed. @throws Failure `idempotency_in_progress` while it runs. */
-async function recallSpend(call: Call, context: Context, decisionId: string): Promise<Outcome> {
+/**
+ * Rebuilds the response of a spend that was allowed. @throws Failure `idempotency_in_progress` while it runs; after an outage, which
+ * may have hidden from this very call that it was allowed, that.
+ */
+async function recallSpend(
+  call: Call,
+  context: Context,
+  { decisionId, outage }: { decisionId: string; outage?: Failure },
+): Promise<Outcome> {
   const body = await call.recall(context, {
     decisionId,
     facts: await findDecisionFacts(context.database, decisionId),
   })
   if (body !== null) return { body, replayed: true, decisionId }
-  throw idempotencyInProgress()
+  throw outage ?? idempotencyInProgress()
 }
 
 /** Returns the outcome of a spend that was allowed, whatever its key may do since. @throws Failure of the tool. */
@@ -241,7 +248,7 @@ export async function recall(
   { raw, decisionId }: { raw: unknown; decisionId: string },
 ): Promise<Outcome> {
   const { context, runLater } = committing(caller)
-  const outcome = await recallSpend(tool.decode(raw), context, decisionId)
+  const outcome = await recallSpend(tool.decode(raw), context, { decisionId })
   await runLater()
   return outcome
 }
@@ -262,7 +269,7 @@ async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGat
     }
     const decisionId = await findAllowedDecision(context.database, spent)
     if (decisionId === undefined) throw error
-    return { kind: 'repeated', decisionId }
+    return { kind: 'repeated', decisionId, ...(failures[error.code].status === 503 && { outage: error }) }
   }
 }
 

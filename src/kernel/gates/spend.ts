@@ -36,7 +36,8 @@ export type SpendGate =
       readonly spending: SpendPlan
       readonly written: Json | null
     }
-  | { readonly kind: 'repeated'; readonly decisionId: string }
+  // `outage`: what kept this call from being decided again.
+  | { readonly kind: 'repeated'; readonly decisionId: string; readonly outage?: Failure }
   | { readonly kind: 'costless'; readonly answer: Record<string, unknown> }
 
 /** How often a spend is planned whose money is taken by others before it is held. */

@@ -2,6 +2,7 @@
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { beforeAll, expect, it } from 'vitest'
 import type { Principal } from '../../../src/core/base/principal.ts'
+import { Failure } from '../../../src/core/failures/failure.ts'
 import type { Context, Services } from '../../../src/kernel/context.ts'
 import { type Chain, type EvmSigner, type Hex, refusedCall } from '../../../src/providers/chain/port.ts'
 import { reconcileWallet } from '../../../src/rails/wallets/reconcile/reconcile.ts'
@@ -224,6 +225,21 @@ onBothEngines('payments that a token rejects', (database) => {
     await releaseUnwrittenTransfers({ ...services, clock: seconds(600) }, seconds(600)())
     await expect(call()).rejects.toMatchObject({ code: 'provider_unavailable', members: { isFinal: true } })
     expect(await relay({ authorization })).toMatchObject({ status: 'confirmed' })
+  })
+
+  it('tells a call whose decision was cut off what cut it off, and the next that it runs', async () => {
+    const authorization = await authorize()
+    const idempotencyKey = authorization.nonce
+    // Decided, and the database went away before it could say so.
+    const cut: Services['reserve'] = async (...request) => {
+      await services.reserve(...request)
+      throw new Failure('provider_unavailable', 'The database cannot be reached.', { retryAfter: 1 })
+    }
+    const call = (changes: Partial<Context> = {}) => relay({ authorization }, { idempotencyKey, ...changes })
+    await expect(call({ reserve: cut })).rejects.toMatchObject({ code: 'provider_unavailable' })
+    await expect(call()).rejects.toMatchObject({ code: 'idempotency_in_progress' })
+    await releaseUnwrittenTransfers({ ...services, clock: seconds(600) }, seconds(600)())
+    expect(await readReserved()).toEqual([])
   })
 
   it('shows a relay’s status to its own account alone', async () => {
