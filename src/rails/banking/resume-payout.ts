@@ -96,7 +96,8 @@ async function fund(dependencies: ResumePayoutDependencies, payout: Payout): Pro
   if (wallet === undefined) throw new Error(`${payout.accountId} has no wallet`)
   try {
     const sent = await sendPayout(dependencies, payout)
-    if (sent.payout.providerId !== null)
+    // Without an address its answer was lost, though the provider may know the payout from before: the next round asks again.
+    if (sent.depositTo !== null)
       await fundPayout(dependencies, sent, gatewayAuthorization(wallet, payout.keyId))
   } catch (error) {
     // It has ended: its money is available again.
