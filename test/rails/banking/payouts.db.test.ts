@@ -440,11 +440,7 @@ onBothEngines('payouts', (database) => {
     await resume()
     line = 'up'
     const lock = (status: 'locked' | 'active') =>
-      database()
-        .kysely.updateTable('account')
-        .set({ status })
-        .where('id', '=', owner.accountId)
-        .execute()
+      database().kysely.updateTable('account').set({ status }).where('id', '=', owner.accountId).execute()
     await lock('locked')
     await resume()
     await lock('active')

@@ -1,12 +1,16 @@
 import { beforeAll, expect, it } from 'vitest'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
-import { newId } from '../../../src/core/base/ids.ts'
 import { systemClock } from '../../../src/core/base/clock.ts'
+import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { type Chain, KEY_MISSING } from '../../../src/providers/chain/port.ts'
-import { findTransferOfDecision, findTransferOfFunding, insertTransfer } from '../../../src/rails/wallets/store.ts'
+import {
+  findTransferOfDecision,
+  findTransferOfFunding,
+  insertTransfer,
+} from '../../../src/rails/wallets/store.ts'
 import {
   planTransfer,
   sendTransfer,
