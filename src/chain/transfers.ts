@@ -1,5 +1,5 @@
 /** Reads of transactions and stablecoin transfers from one node. */
-import { TransactionNotFoundError, type TransactionReceipt } from 'viem'
+import { getAddress, TransactionNotFoundError, type TransactionReceipt } from 'viem'
 import type {
   Address,
   CalledTransaction,
@@ -28,7 +28,8 @@ export async function readTransaction(
   ])
   if (receipt === undefined || sent === undefined) return undefined
   const { transaction, sent: messages, delivered } = read(receipt)
-  return { ...transaction, calldata: sent.input, sent: messages, delivered }
+  const sender = getAddress(sent.from)
+  return { ...transaction, calldata: sent.input, sender, sent: messages, delivered }
 }
 
 /** Searches a range of blocks, inclusive, for transfers of any of the tokens. */

@@ -77,6 +77,8 @@ export async function startTwoChains(isPostgres: boolean): Promise<TwoChains> {
     CHAIN_RPC_URL_BASE_SEPOLIA: proxies.get('base-sepolia')?.url ?? '',
     CHAIN_RPC_URL_ARBITRUM_SEPOLIA: proxies.get('arbitrum-sepolia')?.url ?? '',
     RATE_MUTATIONS: '100000/60',
+    // People stay signed in over a restart.
+    SESSION_SECRET: crypto.randomUUID(),
     ...(database === null ? { DATA_DIR: directory } : { DATABASE_URL: database.url }),
   }
   let gateway: Gateway = await startGateway(env)

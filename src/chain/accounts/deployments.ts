@@ -167,7 +167,7 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     const { address: owner } = wallets.findSigner(wallet.owner)
     const isOwner = () =>
       client.readContract({ address: safe, abi: safeAbi, functionName: 'isOwner', args: [owner] })
-    if (await isOwner()) return
+    if (await isOwner()) return requireGiven(wallet)
     const key = await owners.findKey(safe)
     await requireAlone(wallet)
     const plan = {
@@ -184,6 +184,16 @@ export function createDeployments(options: DeploymentOptions): Deployments {
     if (bundled.status === 'refused') owners.doubt(safe)
     if (bundled.status === 'sent') await awaitReceipt(client, bundled.hash, MINING_TIMEOUT_MS)
     if (!(await isOwner())) throw new Error(`The wallet ${safe} could not be transferred to its new owner.`)
+    await requireGiven(wallet)
+  }
+
+  /**
+   * Requires that no key of the gateway is left beside the new owner: whoever has the key can add the person before the hand-over, which
+   * then would be taken for done.
+   * @throws Failure `provider_unavailable`.
+   */
+  async function requireGiven(wallet: Wallet): Promise<void> {
+    if ((await owners.readOwner(wallets.findSafe(wallet).address)) !== undefined) throw notAlone(wallet)
   }
 
   /**
@@ -193,9 +203,13 @@ export function createDeployments(options: DeploymentOptions): Deployments {
   async function requireAlone(wallet: Wallet): Promise<void> {
     const state = await readSafeState({ client, contracts, keys, wallets }, wallet, 'latest')
     if (state?.owners.length === 1 && !state.hasOtherModules) return
-    throw new Failure(
+    throw notAlone(wallet)
+  }
+
+  function notAlone(wallet: Wallet): Failure {
+    return new Failure(
       'provider_unavailable',
-      `The smart account ${wallets.findSafe(wallet).address} on ${client.chain.name} has an owner or a module that is not the gateway’s, so that it was not handed over.`,
+      `The smart account ${wallets.findSafe(wallet).address} on ${client.chain.name} has an owner or a module that it should not have, so that it was not handed over.`,
       { retryAfter: 60, hint: 'The operator reads "If it leaked" in docs/keys.md.' },
     )
   }

@@ -191,9 +191,10 @@ export interface MinedTransaction {
   readonly transfers: readonly TransferLog[]
 }
 
-/** A {@link MinedTransaction} with its calldata. */
+/** A {@link MinedTransaction} with its calldata. @property sender with its checksum; absent on a simulated chain. */
 export interface CalledTransaction extends MinedTransaction {
   readonly calldata: Hex
+  readonly sender?: Address
   readonly sent: readonly SentMessage[]
   readonly delivered: readonly DeliveredMessage[]
 }

@@ -56,14 +56,21 @@ export function createGoogleStore(places: KeyPlaces['gcpKms']): KeyStore<GoogleR
   const call = createKmsCaller(({ status }) => status === 429 || status >= 500)
 
   async function request<Answer>(path: string, parameters: object | null, schema: z.ZodType<Answer>) {
-    const answer = await call(async () => ({
-      url: `${endpoint}/v1/${path}`,
-      headers: {
-        authorization: `Bearer ${await token.read()}`,
-        ...(parameters === null ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(parameters === null ? {} : { method: 'POST', body: JSON.stringify(parameters) }),
-    }))
+    const ask = () =>
+      call(async () => ({
+        url: `${endpoint}/v1/${path}`,
+        headers: {
+          authorization: `Bearer ${await token.read()}`,
+          ...(parameters === null ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(parameters === null ? {} : { method: 'POST', body: JSON.stringify(parameters) }),
+      }))
+    let answer = await ask()
+    if (answer.status === 401) {
+      // Its end was computed by a clock that was perhaps set back since, or it was withdrawn: once more with a new one.
+      token.forget()
+      answer = await ask()
+    }
     if (!answer.ok) throw new Error(explain(answer))
     const read = schema.safeParse(readJson(answer))
     if (!read.success) throw new Error('its answer is not as documented, or lacks a checksum')
@@ -134,7 +141,7 @@ export function createGoogleStore(places: KeyPlaces['gcpKms']): KeyStore<GoogleR
 }
 
 /** Tokens that the key of a service account signs. */
-function ownToken({ credentials }: KeyPlaces['gcpKms']): Pick<Lasting<string>, 'read'> {
+function ownToken({ credentials }: KeyPlaces['gcpKms']): Lasting<string> {
   if (credentials === null)
     throw new Error(
       'GCP_KMS_CREDENTIALS_FILE is missing: it is the path of the JSON key of a service account; GCP_KMS_CREDENTIALS_FROM=instance uses that of the machine in its place',
@@ -159,6 +166,9 @@ function ownToken({ credentials }: KeyPlaces['gcpKms']): Pick<Lasting<string>, '
         .sign(key)
       token = { text, expiresAt }
       return text
+    },
+    forget() {
+      token = undefined
     },
   }
 }

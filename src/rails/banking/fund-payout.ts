@@ -24,26 +24,28 @@ export async function fundPayout(
   const { id, decisionId, accountId, money, providerId } = payout
   const isShared =
     depositTo === null || (await isDepositShared(database, { id, accountId, money, depositTo }))
-  const isSent =
-    !isShared &&
-    (await sendTransfer(parts, {
-      authorizedBy,
-      accountId,
-      decisionId,
-      token: 'USDC',
-      units: money.units,
-      destination: depositTo,
-      at: clock(),
-    }).then(
-      () => true,
-      async (error: unknown) => {
-        if (!(error instanceof Failure)) throw error
-        if (error.code === 'settlement_pending') return true
-        // Two jobs may send it at once: what the other has sent is not taken back.
-        const transfer = await findTransferOfDecision(database, decisionId)
-        return transfer !== undefined && transfer.state !== 'failed'
-      },
-    ))
+  // Two jobs may send it at once: what the other has sent is not taken back.
+  const isSentByOther = async () => {
+    const transfer = await findTransferOfDecision(database, decisionId)
+    return transfer !== undefined && transfer.state !== 'failed'
+  }
+  const isSent = isShared
+    ? await isSentByOther()
+    : await sendTransfer(parts, {
+        authorizedBy,
+        accountId,
+        decisionId,
+        token: 'USDC',
+        units: money.units,
+        destination: depositTo,
+        at: clock(),
+      }).then(
+        () => true,
+        async (error: unknown) => {
+          if (!(error instanceof Failure)) throw error
+          return error.code === 'settlement_pending' || isSentByOther()
+        },
+      )
   if (isSent) return
   const reason = isShared && depositTo !== null ? 'ambiguous_deposit' : 'not_funded'
   // A payout that is not canceled at the provider stays open for the job, which tries again.

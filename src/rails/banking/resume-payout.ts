@@ -1,4 +1,5 @@
 /** Resumes payouts that a crash, a lost answer or a lost webhook left open. */
+import { sql } from 'kysely'
 import { raiseAlarm } from '../../books/alarms/alarms.ts'
 import { releaseSpend } from '../../books/spending/release.ts'
 import { BANK } from '../../books/spending/sources.ts'
@@ -57,7 +58,8 @@ export async function resumePayout(dependencies: ResumePayoutDependencies, payou
 
 /**
  * Checks whether the chain has funded a payout in stablecoins. Only the request itself funds it, or this job where its money comes from
- * another chain first: one that nobody has funded in time is given up, and the provider never gets the money.
+ * another chain first: one that nobody has funded in time, or whose key or account was stopped, is given up, and the provider never gets the
+ * money.
  * @returns false while that is unknown, and for one given up.
  */
 async function isFunded(dependencies: ResumePayoutDependencies, payout: Payout): Promise<boolean> {
@@ -75,7 +77,9 @@ async function isFunded(dependencies: ResumePayoutDependencies, payout: Payout):
   const since = move?.updatedAt ?? payout.createdAt
   const isGivenUp =
     transfer === undefined
-      ? move?.state === 'failed' || at.getTime() - since.getTime() > UNFUNDED_MS
+      ? move?.state === 'failed' ||
+        at.getTime() - since.getTime() > UNFUNDED_MS ||
+        (move !== undefined && (await isStopped(dependencies, payout)))
       : transfer.state === 'failed'
   if (!isGivenUp) {
     if (move !== undefined) await fund(dependencies, payout)
@@ -90,13 +94,27 @@ async function isFunded(dependencies: ResumePayoutDependencies, payout: Payout):
   return false
 }
 
+/** Whoever was stopped after the money had arrived, as while the bank was down, pays nobody either. */
+async function isStopped(
+  { database: { kysely } }: Pick<ResumePayoutDependencies, 'database'>,
+  { accountId, keyId }: Payout,
+): Promise<boolean> {
+  const { isStopped: is } = await kysely
+    .selectFrom('account')
+    .select(sql<boolean>`status = 'locked' or not key_is_active(${keyId}::text)`.as('isStopped'))
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  return is
+}
+
 /** Asks the provider for a payout whose money has arrived from another chain, and sends it. */
 async function fund(dependencies: ResumePayoutDependencies, payout: Payout): Promise<void> {
   const wallet = await findOwnedWallet(dependencies.database, payout.accountId)
   if (wallet === undefined) throw new Error(`${payout.accountId} has no wallet`)
   try {
     const sent = await sendPayout(dependencies, payout)
-    if (sent.payout.providerId !== null)
+    // Without an address its answer was lost, though the provider may know the payout from before: the next round asks again.
+    if (sent.depositTo !== null)
       await fundPayout(dependencies, sent, gatewayAuthorization(wallet, payout.keyId))
   } catch (error) {
     // It has ended: its money is available again.

@@ -8,7 +8,7 @@ import { type Clock, utcDay } from '../../core/base/clock.ts'
 import { randomToken } from '../../core/base/ids.ts'
 import type { Log } from '../../core/base/log.ts'
 import type { ChainName } from '../../core/money/chains.ts'
-import type { Chain, Hex } from '../../providers/chain/port.ts'
+import type { Address, Chain, Hex } from '../../providers/chain/port.ts'
 import type { Database } from '../../storage/database.ts'
 import {
   type Anchor,
@@ -77,7 +77,8 @@ async function advance(parts: AnchoringParts, anchor: Anchor): Promise<void> {
   const found = await findMined(chain, anchor)
   if (found !== undefined) {
     if (!found.isFinal) return
-    await confirmAnchor(database, day, { hash: found.hash, at: clock() })
+    const { hash, sender } = found
+    await confirmAnchor(database, day, { hash, sender, at: clock() })
     log.info(
       { day, chain: chain.name, transaction: found.hash },
       'the head of the decision chain is anchored',
@@ -96,13 +97,15 @@ async function advance(parts: AnchoringParts, anchor: Anchor): Promise<void> {
 async function findMined(
   chain: AnchoringParts['chain'],
   { transactionHashes, ...head }: Anchor,
-): Promise<{ readonly hash: Hex; readonly isFinal: boolean } | undefined> {
+): Promise<{ readonly hash: Hex; readonly sender: Address | null; readonly isFinal: boolean } | undefined> {
   const mined = await Promise.all(transactionHashes.map((hash) => chain.transaction(hash)))
   const one = mined.find((it) => it?.succeeded && it.calldata === encodeAnchor(head))
   if (one === undefined) return undefined
-  const { hash, blockNumber } = one
+  const { hash, blockNumber, sender = null } = one
   return {
     hash,
+    // With another sponsor's key since, the last attempt was not its own.
+    sender,
     isFinal: chain.isGasFree || (await chain.blockNumber()) >= blockNumber + chain.confirmations,
   }
 }

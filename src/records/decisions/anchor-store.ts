@@ -96,16 +96,17 @@ export async function releaseAnchor(database: Connection, day: string, attempt: 
 
 const confirm: Statement = {
   name: 'anchor_confirm',
-  text: `update decision_anchor set state = 'confirmed', transaction_hash = $2, confirmed_at = $3
+  text: `update decision_anchor set state = 'confirmed', transaction_hash = $2, confirmed_at = $3, sender = coalesce($4, sender)
     where day = $1::date and state in ('prepared', 'sent')`,
 }
 
+/** @param sender of the transaction; null: that of the last attempt. */
 export async function confirmAnchor(
   database: Connection,
   day: string,
-  { hash, at }: { hash: Hex; at: Date },
+  { hash, sender, at }: { hash: Hex; sender: Address | null; at: Date },
 ): Promise<void> {
-  await database.call(confirm, [day, hash, at])
+  await database.call(confirm, [day, hash, at, sender])
 }
 
 const miss: Statement = {

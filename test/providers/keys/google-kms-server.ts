@@ -49,6 +49,8 @@ export interface GoogleServer extends KmsServer {
   deny(isDenied: boolean): void
   /** Takes an access token that a metadata service has given. */
   accept(token: string): void
+  /** Accepts it no more. */
+  refuse(token: string): void
 }
 
 const base64 = z.base64().min(1)
@@ -274,6 +276,9 @@ export async function startGoogleServer(): Promise<GoogleServer> {
     },
     accept(token) {
       accepted.add(token)
+    },
+    refuse(token) {
+      accepted.delete(token)
     },
   }
 }

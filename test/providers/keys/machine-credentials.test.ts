@@ -155,6 +155,20 @@ describe('keys in Google Cloud KMS', () => {
     expect(metadata.count()).toBe(2)
   })
 
+  it('are signed with by a new token where one has ended before its time, as after a clock was set back', async () => {
+    const key = await open()
+    server.refuse(metadata.given.accessToken)
+    metadata.given.accessToken = 'ya29.the-next'
+    server.accept('ya29.the-next')
+    pass(-2 * HOUR_MS)
+    expect(await key.sign(digest)).toHaveLength(132)
+    expect(metadata.count()).toBe(2)
+    // A refusal of new ones is final: it is asked for one each time.
+    server.refuse('ya29.the-next')
+    await expect(key.sign(digest)).rejects.toMatchObject({ code: 'provider_unavailable' })
+    expect(metadata.count()).toBe(3)
+  })
+
   it('are refused where another service answers, there is no account, or its token may not be used', async () => {
     metadata.given.hasFlavor = false
     await expect(open()).rejects.toThrow('another service answers there')

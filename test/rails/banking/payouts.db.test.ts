@@ -11,6 +11,8 @@ import { run } from '../../../src/kernel/run.ts'
 import { authenticateSession } from '../../../src/people/identity/sessions/sessions.ts'
 import type { BankingProvider, PayoutOrder } from '../../../src/providers/banking/port.ts'
 import { applyBankingEvent } from '../../../src/rails/banking/apply-event.ts'
+import { claimPayouts } from '../../../src/rails/banking/payout.ts'
+import { resumePayout } from '../../../src/rails/banking/resume-payout.ts'
 import { recordMint } from '../../../src/rails/wallets/reconcile/owed-mints.ts'
 import { findWallet } from '../../../src/rails/wallets/store.ts'
 import { publishNewEvents } from '../../../src/server/jobs/publish-events.ts'
@@ -413,6 +415,52 @@ onBothEngines('payouts', (database) => {
       expect(await usdc()).toBe('USDC 1000 + 0')
     }
     expect((await call(list, {})).payouts).toMatchObject([{ status: 'failed', reason: 'not_funded' }])
+    await expectSoundBooks()
+  })
+
+  /** A payout whose process died before it was funded, as if its money had come from another chain. */
+  const arrived = async () => {
+    const broken = { ...services, database: failingAt(services.database, 'wallets_insert_transfer') }
+    const request = { recipientId: await recipient(), amount: '100', asset: 'USDC' }
+    const dying = run(create, buildCall(broken, await authenticate(), { now: clock() }), request)
+    await expect(dying).rejects.toThrow('the process died')
+    return async () => {
+      const [payout] = (
+        await claimPayouts(services, { before: new Date(clock().getTime() + 1), at: clock(), limit: 50 })
+      ).filter(({ accountId }) => accountId === owner.accountId)
+      if (payout === undefined) throw new Error('it is open no more')
+      const findMove = async () => ({ state: 'arrived' as const, updatedAt: clock() })
+      await resumePayout({ ...services, oweMint: recordMint(services), findMove }, payout)
+    }
+  }
+
+  it('payouts of USDC whose account is locked after their money arrived are given up', async () => {
+    const resume = await arrived()
+    line = 'down'
+    await resume()
+    line = 'up'
+    const lock = (status: 'locked' | 'active') =>
+      database().kysely.updateTable('account').set({ status }).where('id', '=', owner.accountId).execute()
+    await lock('locked')
+    await resume()
+    await lock('active')
+    expect((await call(list, {})).payouts).toMatchObject([{ status: 'failed', reason: 'not_funded' }])
+    expect(await usdc()).toBe('USDC 1000 + 0')
+    await expectSoundBooks()
+  })
+
+  it('payouts of USDC from another chain outlast a bank that does not answer when the process died before', async () => {
+    const resume = await arrived()
+    line = 'down'
+    await resume()
+    expect((await call(list, {})).payouts).toMatchObject([{ status: 'pending' }])
+    expect(await usdc()).toBe('USDC 900 + 100')
+    line = 'up'
+    await resume()
+    expect(await usdc()).toBe('USDC 900 + 0')
+    await later()
+    await later()
+    expect((await call(list, {})).payouts).toMatchObject([{ status: 'paid' }])
     await expectSoundBooks()
   })
 

@@ -257,6 +257,31 @@ onBothEngines('anchoring', (database) => {
     expect(await read()).toMatchObject({ state: 'confirmed', transaction_hash: '0xbeef' })
   })
 
+  it('names the sender of the transaction that was mined, also where another sponsor has tried since', async () => {
+    const { round, pass, read, chain, broadcast, parts } = await scene()
+    const { signer } = parts.chain
+    await round()
+    chain.isHeld = true
+    pass(11)
+    const other = '0x00000000000000000000000000000000000000aa'
+    const sendTransaction = async ({
+      beforeBroadcast,
+    }: Parameters<typeof signer.sendTransaction>[0]): Promise<Hex> => {
+      await beforeBroadcast?.('0xdead')
+      throw killed
+    }
+    await round({ chain: { ...parts.chain, signer: { ...signer, address: other, sendTransaction } } })
+    expect(await read()).toMatchObject({ sender: other, transaction_hashes: [...broadcast, '0xdead'] })
+    chain.isHeld = false
+    chain.above = 2n
+    const [hash = '0x'] = broadcast
+    const mined = await chain.transaction(hash)
+    const sender = '0x00000000000000000000000000000000000000bb' as const
+    const transaction = async (asked: Hex) => (asked === hash && mined ? { ...mined, sender } : undefined)
+    await round({ chain: { ...parts.chain, transaction } })
+    expect(await read()).toMatchObject({ state: 'confirmed', transaction_hash: hash, sender })
+  })
+
   it('sends the same head again after its block was replaced', async () => {
     const { round, pass, read, chain, broadcast, replaceBlocks } = await scene()
     await round()

@@ -2,11 +2,17 @@ import { beforeAll, expect, it } from 'vitest'
 import { releaseSpend } from '../../../src/books/spending/release.ts'
 import { createSimulatedChain } from '../../../src/chain/simulated/simulated.ts'
 import { systemClock } from '../../../src/core/base/clock.ts'
+import { newId } from '../../../src/core/base/ids.ts'
 import { silentLog } from '../../../src/core/base/log.ts'
 import { Failure } from '../../../src/core/failures/failure.ts'
 import { type Chain, KEY_MISSING } from '../../../src/providers/chain/port.ts'
-import { findTransferOfDecision } from '../../../src/rails/wallets/store.ts'
 import {
+  findTransferOfDecision,
+  findTransferOfFunding,
+  insertTransfer,
+} from '../../../src/rails/wallets/store.ts'
+import {
+  planTransfer,
   sendTransfer,
   type TransferDependencies,
 } from '../../../src/rails/wallets/transfers/send-transfer.ts'
@@ -51,6 +57,28 @@ onBothEngines('the job that settles pending transfers', (database) => {
     expect(await readState(decisionId)).toBe('reserved')
     await settlePending({ ...sending, clock: later }, running)
     expect(await readState(decisionId)).toBe('confirmed')
+  })
+
+  it('sends no burn for a payment that was never written, and gives its money back once that one has ended', async () => {
+    const { accountId } = await openFundedAccount(sending)
+    const before = await usdcBalance(sending, accountId)
+    const { decisionId } = await reserveOrder(sending, { accountId, units: 5n })
+    const burn = await reserveOrder(sending, { accountId, units: 7n })
+    const fundingId = newId('fnd', systemClock())
+    const row = planTransfer(sending, { ...burn, fundingId })(decisionId)
+    await insertTransfer(database(), { accountId, decisionId, row })
+    await database()
+      .kysely.updateTable('reservation')
+      .set({ decision_id: fundingId })
+      .where('decision_id', '=', burn.decisionId)
+      .execute()
+    const readBurn = async () => (await findTransferOfFunding(database(), fundingId))?.state
+    await settlePending({ ...sending, clock: later }, running)
+    expect(await readBurn()).toBe('reserved')
+    await releaseSpend(database(), { decisionId, at: systemClock() })
+    await settlePending({ ...sending, clock: () => new Date(later().getTime() + 60_000) }, running)
+    expect(await readBurn()).toBe('failed')
+    expect(await usdcBalance(sending, accountId)).toEqual(before)
   })
 
   it('ignores a destination that was changed in the database', async () => {

@@ -122,7 +122,7 @@ async function look(parts: OwnerParts, row: OwnerSwap): Promise<void> {
   const final = await chain.readSafe(wallet, 'final')
   const book = (state: 'swapped' | 'given' | 'foreign') =>
     recordSwap(database, row, { state, owner: owner ?? null, dueAt: clock(), at: clock() })
-  if (latest.isPersons) return final?.isPersons ? book('given') : lookLater(parts, row)
+  if (hasGiven(latest)) return final !== null && hasGiven(final) ? book('given') : lookLater(parts, row)
   if (owner !== undefined)
     return final !== null && findOwner(final) === row.to ? book('swapped') : lookLater(parts, row, owner)
   // Its person may have got it since this row was read.
@@ -130,7 +130,8 @@ async function look(parts: OwnerParts, row: OwnerSwap): Promise<void> {
     !row.isEscrow &&
     row.accountId !== null &&
     (await findOwnedWallet(database, row.accountId))?.owner.kind !== wallet.owner.kind
-  if (final === null || findOwner(final) !== undefined || isGiven) return lookLater(parts, row)
+  const isOther = final === null || findOwner(final) !== undefined || hasGiven(final)
+  if (isOther || isGiven) return lookLater(parts, row)
   await raiseAlarm(parts, {
     ...{ domain: 'audit', objectId: row.address, reason: 'foreign_owner', at: clock() },
     reported: { chain: chain.name, owners: [...latest.owners], hasOtherModules: latest.hasOtherModules },
@@ -141,6 +142,11 @@ async function look(parts: OwnerParts, row: OwnerSwap): Promise<void> {
 /** The gateway's key that alone owns a Safe; undefined where somebody else can act for it, too. */
 function findOwner({ owners: [owner, ...others], hasOtherModules, isOurs }: SafeState): Address | undefined {
   return isOurs && others.length === 0 && !hasOtherModules ? owner : undefined
+}
+
+/** Its person has it, and no key of the gateway is left beside: whoever has that key could still spend. */
+function hasGiven({ isPersons, isOurs }: SafeState): boolean {
+  return isPersons && !isOurs
 }
 
 function hasKey({ gatewayKeys }: Chain, key: Address): boolean {

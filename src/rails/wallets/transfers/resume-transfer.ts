@@ -26,6 +26,15 @@ export async function resumeTransfer(dependencies: TransferDependencies, transfe
       state: 'failed',
       failure: 'the chain did not accept it in time',
     })
+  if (transfer.fundingId !== undefined && transfer.state === 'reserved') {
+    const held = await findUnwritten(dependencies, transfer.decisionId)
+    // Its call may be about to write the payment.
+    if (held === 'reserved') return
+    if (held !== undefined)
+      return finishTransfer(dependencies, transfer, {
+        ...{ state: 'failed', failure: 'its payment was not made', code: 'provider_unavailable' },
+      })
+  }
   requireAuthentic(dependencies.settings.dataKey, transfer)
   const submission = await chain.submit(operation)
   if (submission.status === 'submitted') {
@@ -41,6 +50,36 @@ export async function resumeTransfer(dependencies: TransferDependencies, transfe
   // An earlier broadcast may still be executed despite this rejection, so the money stays held until the transfer
   // expires.
   log.error({ transferId: transfer.id, reason: submission.reason }, 'the chain rejected an open transfer')
+}
+
+/**
+ * Reads the hold of a payment whose money a burn is to move: the burn may be written with the hold, before the payment is.
+ * @returns undefined for a payment that was written.
+ */
+async function findUnwritten(
+  { database }: Pick<TransferDependencies, 'database'>,
+  decisionId: string,
+): Promise<string | undefined> {
+  const row = await database.kysely
+    .selectFrom('reservation')
+    .select('status')
+    .where('decision_id', '=', decisionId)
+    .where(({ and, not, exists, selectFrom }) =>
+      and([
+        not(
+          exists(
+            selectFrom('transfer')
+              .select('id')
+              .where('decision_id', '=', decisionId)
+              .where('funding_id', 'is', null),
+          ),
+        ),
+        not(exists(selectFrom('payout').select('id').where('decision_id', '=', decisionId))),
+        not(exists(selectFrom('purchase').select('id').where('decision_id', '=', decisionId))),
+      ]),
+    )
+    .executeTakeFirst()
+  return row?.status
 }
 
 async function act(

@@ -292,6 +292,46 @@ describe.skipIf(!hasAnvil())('the key of owners', () => {
     }, 240_000)
   })
 
+  onBothEngines('added to by its owner before it is handed over', (database) => {
+    const scene = openScene(database, nodeOf)
+
+    it('takes no Safe for handed over in which a key of the gateway is left beside its owner', async () => {
+      const [first, second, ada] = [newKey(), newKey(), newKey()]
+      const { base } = await scene.start(first, undefined, { names: ['base'] })
+      const wallet = await scene.openAccount(base)
+      await scene.fund(base, wallet)
+      await scene.pay(base, wallet)
+      const data = encodeFunctionData({
+        abi: safeAbi,
+        functionName: 'addOwnerWithThreshold',
+        args: [ada.address, 1n],
+      })
+      await callAsOwner(nodeOf(base), { owner: first, safe: wallet.address, data })
+      const owner = { kind: 'eoa', address: lower(ada.address) }
+      await database()
+        .kysely.updateTable('wallet')
+        .set({ owner: JSON.stringify(owner) })
+        .where('account_id', '=', wallet.accountId)
+        .execute()
+      const given = await scene.readWallet(wallet.accountId)
+      const payment = newPayment(given)
+      const signature = await ada.sign({ hash: base.buildOperation(payment).hash })
+      await expect(
+        base.submit({ ...payment, authorization: { kind: 'eoa', signature } }),
+      ).rejects.toMatchObject({ message: expect.stringContaining('was not handed over') })
+      const both = await scene.start(second, first, { names: ['base'] })
+      await scene.runUntilFinished(both, second)
+      const row = await database()
+        .kysely.selectFrom('owner_swap')
+        .select('state')
+        .where('address', '=', lower(wallet.address))
+        .executeTakeFirstOrThrow()
+      expect(row.state).toBe('foreign')
+      const alarms = await database().kysely.selectFrom('alarm').select(['object_id', 'reason']).execute()
+      expect(alarms).toEqual([{ object_id: lower(wallet.address), reason: 'foreign_owner' }])
+    }, 240_000)
+  })
+
   onBothEngines('replaced while wallets get owners and agents spend', (database) => {
     const scene = openScene(database, nodeOf)
     const give = async (wallet: Wallet, key: Key) => {
