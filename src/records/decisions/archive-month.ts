@@ -100,10 +100,7 @@ export async function planArchive(database: Connection, request: PlanRequest): P
     throw new Error(
       `${month} stays, because something still needs its decisions: ${blockers.map(({ what, count }) => `${count} ${what}`).join(', ')}.`,
     )
-  const leaving = await findLeaving(database, { to, end })
-  if (leaving === null)
-    throw new Error(`No decision of ${month} can leave yet: later ones were sealed before them.`)
-  return { from, to, end, leaving }
+  return { from, to, end, leaving: await findLeaving(database, { to, end }) }
 }
 
 /** @throws Error with the reason; the database has the month then, or the directory its files. */
@@ -135,6 +132,7 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
   const { plan, anchors } = await database.transaction(async (snapshot) => {
     await sql`set transaction isolation level repeatable read`.execute(snapshot.kysely)
     const found = await planArchive(snapshot, request)
+    const first = found.end.sequence + 1n
     if (!isWritten) {
       await rm(draft, { recursive: true, force: true })
       const made = await mkdir(draft, { recursive: true, mode: 0o700 })
@@ -143,7 +141,8 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
         ...request,
         period: { from: found.from, to: found.to },
         isCompressed: true,
-        chain: { first: found.end.sequence + 1n, last: found.leaving.last },
+        // One row at least: where none leaves, the first that stays.
+        chain: { first, last: found.leaving.last < first ? first : found.leaving.last },
         progress: (file, lines) => progress(`${lines.toLocaleString('en-US')} in ${file}`),
       })
     }

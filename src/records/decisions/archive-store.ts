@@ -21,7 +21,10 @@ export interface ArchiveEnd {
   readonly hash: string
 }
 
-/** A month that left: the chain from `first` to `last`. @property previous hash before it. @property hash at its end. */
+/**
+ * A month that left: the chain from `first` to `last`; `last` is before `first` where all of its decisions were sealed after one of a later
+ * month, and leave with that. @property previous hash before it. @property hash at its end.
+ */
 export interface Archive {
   readonly month: string
   readonly first: bigint
@@ -131,7 +134,7 @@ export function readBlockers(
 export interface Leaving {
   readonly last: bigint
   readonly hash: string
-  readonly writer: string
+  readonly writer: string | null
   readonly staying: readonly string[]
   readonly leaving: readonly string[]
 }
@@ -165,21 +168,20 @@ const edge: Statement = {
 }
 
 /**
- * Finds which decisions leave with a month: all up to the first that was made after it, in the order of the chain. @returns null if none.
- * @throws Error when too many of them were sealed among those of later months.
+ * Finds which decisions leave with a month: all up to the first that was made after it, in the order of the chain. That may be none: they
+ * stay then, and later months need not wait for ever. @throws Error when too many were sealed among those of later months.
  */
 export async function findLeaving(
   database: Connection,
   { to, end }: { to: Date; end: ArchiveEnd },
-): Promise<Leaving | null> {
+): Promise<Leaving> {
   const endId = firstIdAt('dec', to)
   const { last, writer, count } = await callForRow<{ last: bigint; writer: string | null; count: bigint }>(
     database,
     border,
     [endId, firstIdAt('dec', new Date(to.getTime() - ID_TOLERANCE_MS)), to],
   )
-  if (writer === null || last <= end.sequence) return null
-  const { hash } = await callForRow<{ hash: string }>(database, hashAt, [last])
+  const { hash } = last === end.sequence ? end : await callForRow<{ hash: string }>(database, hashAt, [last])
   const rows = await database.call<{ id: string; what: string }>(edge, [endId, last, MAX_MOVED + 1])
   if (rows.length > MAX_MOVED)
     throw new Error(
