@@ -214,28 +214,40 @@ export async function keepFacts(
   }
 }
 
-const changed: Statement = {
-  name: 'archive_changed',
-  text: `select c.id from jsonb_to_recordset($1::jsonb) as c (id text, at timestamptz, account_id text, key_id text,
-      policy_version int, policy_hash text, operation text, facts jsonb, verdict text)
-    left join archived_decision d on d.id = c.id
-    where d.id is null and c.verdict = 'allow' or d.id is not null
+const compared: Statement = {
+  name: 'archive_compared',
+  text: `select count(d.id) as kept, min(c.id) filter (where d.id is null and c.verdict = 'allow' or d.id is not null
       and (d.at, d.account_id, d.key_id, d.policy_version, d.policy_hash, d.operation, d.facts, d.verdict) is distinct from
-        (c.at, c.account_id, c.key_id, c.policy_version, c.policy_hash, c.operation, facts_kept(c.facts), c.verdict)
-    order by c.id limit 1`,
+        (c.at, c.account_id, c.key_id, c.policy_version, c.policy_hash, c.operation, facts_kept(c.facts), c.verdict)) as changed
+    from jsonb_to_recordset($1::jsonb) as c (id text, at timestamptz, account_id text, key_id text,
+      policy_version int, policy_hash text, operation text, facts jsonb, verdict text)
+    left join archived_decision d on d.id = c.id`,
 }
 
-/** The first of some decisions that have left of which histories show something else, or nothing; undefined: none. */
-export async function findChanged(
+/**
+ * Compares what histories show of decisions that have left with the decisions. @returns how many of them histories know, and the first of
+ * which they show something else, or nothing; null: none.
+ */
+export function compareKept(
   database: Connection,
   decisions: readonly DecisionContent[],
-): Promise<string | undefined> {
+): Promise<{ kept: bigint; changed: string | null }> {
   const rows = decisions.map((content) => ({
     ...{ id: content.decisionId, at: content.at, account_id: content.accountId, key_id: content.keyId },
     ...{ policy_version: content.policyVersion, policy_hash: content.policyHash },
     ...{ operation: content.operation, facts: content.facts, verdict: content.verdict },
   }))
-  return (await database.call<{ id: string }>(changed, [JSON.stringify(rows)]))[0]?.id
+  return callForRow(database, compared, [JSON.stringify(rows)])
+}
+
+const kept: Statement = {
+  name: 'archive_kept',
+  text: `select count(*) as count from archived_decision a where not exists (select from decision d where d.id = a.id)`,
+}
+
+/** Counts the decisions that histories know from their archives alone. */
+export async function countKept(database: Connection): Promise<bigint> {
+  return (await callForRow<{ count: bigint }>(database, kept, [])).count
 }
 
 const leaving: Statement = {
