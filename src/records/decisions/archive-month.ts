@@ -60,9 +60,11 @@ export interface ArchiveResult {
   readonly hash: string
 }
 
+/** @property calendar now. */
 interface Plan {
   readonly from: Date
   readonly to: Date
+  readonly calendar: Date
   readonly end: ArchiveEnd
   readonly leaving: Leaving
 }
@@ -73,7 +75,7 @@ type PlanRequest = Pick<ArchiveRequest, 'month' | 'keep' | 'now' | 'dataKey'>
 async function findDue(
   database: Connection,
   { month, keep, now, dataKey }: PlanRequest,
-): Promise<Omit<Plan, 'leaving'> & { calendar: Date }> {
+): Promise<Omit<Plan, 'leaving'>> {
   const from = new Date(`${month}-01T00:00:00.000Z`)
   const to = startOfNext(month)
   const calendar = new Date(now.getTime() + (await readAheadMs(database)))
@@ -91,16 +93,24 @@ async function findDue(
   return { from, to, end, calendar }
 }
 
-/** What would leave. @throws Error with what keeps the month. */
-export async function planArchive(database: Connection, request: PlanRequest): Promise<Plan> {
-  const { month } = request
-  const { from, to, end, calendar } = await findDue(database, request)
+/** @throws Error with what keeps the month. */
+async function requireNoBlockers(
+  database: Connection,
+  { month, to, calendar }: Pick<Plan, 'to' | 'calendar'> & { month: string },
+): Promise<void> {
   const blockers = await readBlockers(database, { to, now: calendar })
   if (blockers.length > 0)
     throw new Error(
       `${month} stays, because something still needs its decisions: ${blockers.map(({ what, count }) => `${count} ${what}`).join(', ')}.`,
     )
-  return { from, to, end, leaving: await findLeaving(database, { to, end }) }
+}
+
+/** What would leave. @throws Error with what keeps the month. */
+export async function planArchive(database: Connection, request: PlanRequest): Promise<Plan> {
+  const { month } = request
+  const { from, to, end, calendar } = await findDue(database, request)
+  await requireNoBlockers(database, { month, to, calendar })
+  return { from, to, calendar, end, leaving: await findLeaving(database, { to, end }) }
 }
 
 /** @throws Error with the reason; the database has the month then, or the directory its files. */
@@ -173,6 +183,8 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
     ...{ month, first: report.first, last: leaving.last, previous: end.hash, hash: leaving.hash },
     manifestHash: report.manifestHash,
   }
+  // Verifying takes long enough for somebody to open a dispute.
+  await requireNoBlockers(database, { month, ...plan })
   progress('waiting for a moment without others')
   const did = await leave(database, archive, { ...leaving, dataKey, at: now })
   step('left')

@@ -275,6 +275,23 @@ onBothEngines('an archive', (database) => {
     return { receipt: detachPayload(receipt), issuer: `'${settings.origin}'` }
   }
 
+  it('keeps a month of which a decision is needed again while its files are verified', async () => {
+    const before = await listMonths()
+    const set = (status: string, end: string) =>
+      `update reservation set status = '${status}', resolved_at = ${end} where decision_id = '${ids.first}'`
+    let opened: Promise<unknown> = Promise.resolve()
+    const began = archive('2025-01', {
+      out: join(directory, 'needed'),
+      step: (step) => {
+        if (step === 'written') opened = run(database(), set('reserved', 'null'))
+      },
+    })
+    await expect(began).rejects.toThrow(/still needs its decisions: 1 spends that hold money/)
+    await opened
+    await run(database(), set('settled', 'now()'))
+    expect(await listMonths()).toEqual(before)
+  })
+
   it.each(['written', 'verified', 'named', 'kept', 'left'] as const)(
     'goes on after it ended when it had %s',
     async (last) => {
