@@ -14,13 +14,10 @@ faults, keys, heads = [], {}, {}  # keys: kid -> public key; heads: text of a he
 
 def fault(where, what):
     faults.append(f"{where}: {what}")
-
 def unpack(text):
     return binascii.a2b_base64(text.replace("-", "+").replace("_", "/") + "==")
-
 def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
-
 def open_jws(jws, kind):
     """The payload of a compact JWS (RFC 7515) with Ed25519 (RFC 8037), or None."""
     try:
@@ -32,10 +29,8 @@ def open_jws(jws, kind):
         return unpack(body).decode()
     except (ValueError, KeyError, BadSignatureError):
         return None
-
 def load_keys(jwks):
     keys.update({k["kid"]: VerifyKey(unpack(k["x"])) for k in jwks["keys"]})
-
 def rows(directory, name):
     with open(os.path.join(directory, f"{name}.jsonl"), encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -65,7 +60,9 @@ def check_receipts(batch):
         facts = decision["facts"] if isinstance(decision["facts"], dict) else {}
         facts.pop("found", None)
         usd, named = facts.get("usdMicros"), [decision[name] for name in ("at", "accountId", "keyId", "verdict", "policyHash")]
-        read.append((decision["decisionId"], (*named, None if usd is None else int(usd), decision["violations"] == [], facts.get("category"))))
+        to = facts.get("counterparty") if decision["operation"] == "wallets.transfer" else None
+        sent = to and (to.lower(), facts.get("chain"), facts.get("asset"), Decimal(facts.get("amount")))
+        read.append((decision["decisionId"], (*named, None if usd is None else int(usd), decision["violations"] == [], facts.get("category"), sent)))
         said.pop("iss", None)  # the gateway that sealed it, of maybe several
         if said != {**decision, "contentHash": sha256(content)}:
             wrong.append(sequence)
@@ -103,9 +100,16 @@ def read_spends(directory):
         spends[s["decision"]] = s
     return spends
 
+def is_sent(s, scales, payee, chain, asset, amount):
+    """Whether a spend is the transfer that was decided: all of it if settled. An asset of a chain has the same decimals each time."""
+    scale = (Decimal(s["units"]) / amount).normalize()
+    return (s["asset"] == asset and [s["source"], s["held"]] == [f"{s['account']}:{chain}:{part}" for part in ("available", "held")]
+            and (s["payee"] or payee).lower() == payee and s["chain"] in (None, chain)
+            and (s["status"] != "settled" or scale.as_tuple().digits == (1,) and scales.setdefault((chain, asset), scale) == scale))
+
 def check_spends(manifest, batches, spends):
     """Each spend is of an allowed decision. Returns the decisions of the period by id, as the workers read them."""
-    decisions = {}
+    decisions, scales = {}, {}
     for wrong, read in (batch.get() for batch in batches):
         decisions.update((id, d) for id, d in read if manifest["from"] <= d[0] < manifest["to"])
         for sequence in wrong:
@@ -118,10 +122,12 @@ def check_spends(manifest, batches, spends):
             fault(where, "names another account or key than its decision")
         elif s["day"] != d[0][:10]:
             fault(where, f"counts on {s['day']}, not on the day of its decision")
-        elif not 0 <= s["counted"] <= (d[5] or 0) or not 0 <= s["taken"] <= s["units"]:
+        elif not 0 <= s["counted"] <= (s["status"] != "released" and d[5] or 0) or not 0 <= s["taken"] <= s["units"]:
             fault(where, "counts or takes more than was decided")
-        if s["status"] not in ("reserved", "settled", "released"):
-            fault(where, f"has the status {s['status']}")
+        elif d[8] and not is_sent(s, scales, *d[8]):
+            fault(where, "sends other money than was decided, or to somebody else")
+        if s["status"] not in ("reserved", "settled", "released") or (s["status"] == "reserved") != (s["ended"] is None):
+            fault(where, f"has the status {s['status']} and ended at {s['ended']}")
     for missing in (id for id, d in decisions.items() if d[3] == "allow" and id not in spends):
         fault("spends", f"{missing} was allowed, and what became of it is missing")
     return decisions
@@ -182,7 +188,6 @@ def starts_of(day):
     """First days of the spans that a day lies in."""
     date = datetime.date.fromisoformat(day)
     return {"day": day, "week": (date - datetime.timedelta(date.weekday())).isoformat(), "month": day[:7], "life": ""}
-
 def check_budgets(directory, manifest, decisions, spends, released):
     """Counters are what the decisions add up to, and no spend went beyond its key's policy."""
     policies, counted = {}, defaultdict(lambda: [0, 0])
@@ -192,16 +197,14 @@ def check_budgets(directory, manifest, decisions, spends, released):
             fault(f"policies {number}", "does not have its hash")
     for s in spends.values():
         for key in s["keys"]:
-            counted[key, s["day"]][0] += s["counted"]
-            counted[key, s["day"]][1] += s["status"] != "released"
+            counted[key, s["day"]] = [counted[key, s["day"]][0] + s["counted"], counted[key, s["day"]][1] + (s["status"] != "released")]
     first, last, used = manifest["from"][:10], manifest["to"][:10], defaultdict(lambda: [0, 0])
     for number, u in rows(directory, "usage"):
         said, added = [int(u["counted"]), u["count"]], counted.pop((u["key"], u["day"]), [0, 0])
         added = [added[0] + int(u["unasked"]["counted"]), added[1] + u["unasked"]["count"]]
         if u["day"] < first:
             for span, start in starts_of(u["day"]).items():
-                used[u["key"], span, start][0] += said[0]
-                used[u["key"], span, start][1] += said[1]
+                used[u["key"], span, start] = [sum(pair) for pair in zip(used[u["key"], span, start], said)]
         # If later decisions are left out, the counters of the last day know of them.
         elif said != added and not (manifest["isCut"] and u["day"] == last and said >= added):
             fault(f"usage {number}", f"{u['key']} used {said} on {u['day']}; its decisions add up to {added}")
@@ -228,8 +231,7 @@ def check_budgets(directory, manifest, decisions, spends, released):
         if s["status"] != "released" and not (id in released and s["taken"] == s["units"]):
             for key in s["keys"]:
                 for span, start in spans.items():
-                    used[key, span, start][0] += s["counted"]
-                    used[key, span, start][1] += 1
+                    used[key, span, start] = [used[key, span, start][0] + s["counted"], used[key, span, start][1] + 1]
 
 def ask(node, method, *params):
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
@@ -254,14 +256,12 @@ def check_evidence(spends, left, nodes, tokens):
     taken = set()
     for id, s in ((id, s) for id, s in spends.items() if s["chain"] in nodes):
         paid = sum(units for place, units in left[id].items() if place == f"external:{s['chain']}")
-        if paid == 0:
-            continue
-        receipt = ask(nodes[s["chain"]], "eth_getTransactionReceipt", s["transaction"]) or {"logs": []}
+        receipt = paid and ask(nodes[s["chain"]], "eth_getTransactionReceipt", s["transaction"]) or {"logs": []}
         free = {(s["chain"], log["transactionHash"], log["logIndex"]) for log in receipt["logs"]
                 if log["address"].lower() == tokens.get(f"{s['chain']}:{s['asset']}", "").lower() and log["topics"][:1] == [TRANSFER] and len(log["topics"]) == 3
                 and int(log["data"], 16) == paid and log["topics"][2][-40:] == s["payee"][-40:].lower()} - taken
         taken.update(sorted(free)[:1])
-        if not free:
+        if paid and not free:
             fault(f"spend {id}", f"{s['transaction']} on {s['chain']} does not pay {paid} {s['asset']} to {s['payee']}, or another spend")
     return len(taken)
 

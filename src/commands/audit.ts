@@ -5,8 +5,9 @@ import { readAnchoredHeads } from '../records/decisions/anchor-store.ts'
 import { hashManifest, verifyArchive } from '../records/decisions/archive-files.ts'
 import {
   type Archive,
+  compareKept,
+  countKept,
   findArchiveEnd,
-  findChanged,
   readArchiveEnd,
   readArchives,
 } from '../records/decisions/archive-store.ts'
@@ -174,6 +175,7 @@ async function verifyArchives(
   },
 ): Promise<void> {
   const directories = new Map<string, string>()
+  let known = 0n
   for (const directory of given) directories.set(await hashManifest(directory), directory)
   for (const { month, manifestHash } of archives)
     if (!directories.has(manifestHash))
@@ -185,8 +187,9 @@ async function verifyArchives(
     const inspect = async (page: readonly (SealedDecision | null)[]) => {
       // Those after it have stayed.
       const left = page.flatMap((row) => (row?.content && row.sequence <= last ? [row.content] : []))
-      const changed = await findChanged(database, left)
-      if (changed !== undefined)
+      const { kept, changed } = await compareKept(database, left)
+      known += kept
+      if (changed !== null)
         throw new Error(`What histories show of ${changed} is not what its archive, ${directory}, says.`)
     }
     const report = await verifyArchive(directory, { ...options, start, through: last, inspect })
@@ -195,6 +198,9 @@ async function verifyArchives(
   }
   const [other] = directories.values()
   if (other !== undefined) throw new Error(`${other} is no archive that this database names.`)
+  const others = (await countKept(database)) - known
+  if (others > 0n)
+    throw new Error(`Histories show ${formatCount(others, 'archived decision')} that no archive has.`)
 }
 
 async function verifyExport(

@@ -192,6 +192,16 @@ function journey(serverUrl: string | undefined): void {
       err: expect.stringContaining('deleted decisions could pass for archived ones'),
     })
     expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({ code: 0 })
+    // Nor can histories show what was never decided.
+    await changeRows(
+      place.url,
+      `insert into archived_decision select 'dec_0never', at, account_id, key_id, policy_version, policy_hash, operation, facts, verdict from archived_decision`,
+    )
+    expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Histories show 1 archived decision that no archive has'),
+    })
+    await changeRows(place.url, "delete from archived_decision where id = 'dec_0never'")
     // Nor can what histories show be another than what the files say.
     await changeRows(place.url, `update archived_decision set facts = facts - 'task'`)
     expect(await bursar([...verify, '--archives', out], restored)).toMatchObject({

@@ -60,9 +60,11 @@ export interface ArchiveResult {
   readonly hash: string
 }
 
+/** @property calendar now. */
 interface Plan {
   readonly from: Date
   readonly to: Date
+  readonly calendar: Date
   readonly end: ArchiveEnd
   readonly leaving: Leaving
 }
@@ -73,7 +75,7 @@ type PlanRequest = Pick<ArchiveRequest, 'month' | 'keep' | 'now' | 'dataKey'>
 async function findDue(
   database: Connection,
   { month, keep, now, dataKey }: PlanRequest,
-): Promise<Omit<Plan, 'leaving'> & { calendar: Date }> {
+): Promise<Omit<Plan, 'leaving'>> {
   const from = new Date(`${month}-01T00:00:00.000Z`)
   const to = startOfNext(month)
   const calendar = new Date(now.getTime() + (await readAheadMs(database)))
@@ -91,19 +93,24 @@ async function findDue(
   return { from, to, end, calendar }
 }
 
-/** What would leave. @throws Error with what keeps the month. */
-export async function planArchive(database: Connection, request: PlanRequest): Promise<Plan> {
-  const { month } = request
-  const { from, to, end, calendar } = await findDue(database, request)
+/** @throws Error with what keeps the month. */
+async function requireNoBlockers(
+  database: Connection,
+  { month, to, calendar }: Pick<Plan, 'to' | 'calendar'> & { month: string },
+): Promise<void> {
   const blockers = await readBlockers(database, { to, now: calendar })
   if (blockers.length > 0)
     throw new Error(
       `${month} stays, because something still needs its decisions: ${blockers.map(({ what, count }) => `${count} ${what}`).join(', ')}.`,
     )
-  const leaving = await findLeaving(database, { to, end })
-  if (leaving === null)
-    throw new Error(`No decision of ${month} can leave yet: later ones were sealed before them.`)
-  return { from, to, end, leaving }
+}
+
+/** What would leave. @throws Error with what keeps the month. */
+export async function planArchive(database: Connection, request: PlanRequest): Promise<Plan> {
+  const { month } = request
+  const { from, to, end, calendar } = await findDue(database, request)
+  await requireNoBlockers(database, { month, to, calendar })
+  return { from, to, calendar, end, leaving: await findLeaving(database, { to, end }) }
 }
 
 /** @throws Error with the reason; the database has the month then, or the directory its files. */
@@ -135,6 +142,7 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
   const { plan, anchors } = await database.transaction(async (snapshot) => {
     await sql`set transaction isolation level repeatable read`.execute(snapshot.kysely)
     const found = await planArchive(snapshot, request)
+    const first = found.end.sequence + 1n
     if (!isWritten) {
       await rm(draft, { recursive: true, force: true })
       const made = await mkdir(draft, { recursive: true, mode: 0o700 })
@@ -143,7 +151,8 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
         ...request,
         period: { from: found.from, to: found.to },
         isCompressed: true,
-        chain: { first: found.end.sequence + 1n, last: found.leaving.last },
+        // One row at least: where none leaves, the first that stays.
+        chain: { first, last: found.leaving.last < first ? first : found.leaving.last },
         progress: (file, lines) => progress(`${lines.toLocaleString('en-US')} in ${file}`),
       })
     }
@@ -174,6 +183,8 @@ async function takeMonth(request: ArchiveRequest): Promise<ArchiveResult> {
     ...{ month, first: report.first, last: leaving.last, previous: end.hash, hash: leaving.hash },
     manifestHash: report.manifestHash,
   }
+  // Verifying takes long enough for somebody to open a dispute.
+  await requireNoBlockers(database, { month, ...plan })
   progress('waiting for a moment without others')
   const did = await leave(database, archive, { ...leaving, dataKey, at: now })
   step('left')

@@ -21,7 +21,10 @@ export interface ArchiveEnd {
   readonly hash: string
 }
 
-/** A month that left: the chain from `first` to `last`. @property previous hash before it. @property hash at its end. */
+/**
+ * A month that left: the chain from `first` to `last`; `last` is before `first` where all of its decisions were sealed after one of a later
+ * month, and leave with that. @property previous hash before it. @property hash at its end.
+ */
 export interface Archive {
   readonly month: string
   readonly first: bigint
@@ -131,7 +134,7 @@ export function readBlockers(
 export interface Leaving {
   readonly last: bigint
   readonly hash: string
-  readonly writer: string
+  readonly writer: string | null
   readonly staying: readonly string[]
   readonly leaving: readonly string[]
 }
@@ -165,21 +168,20 @@ const edge: Statement = {
 }
 
 /**
- * Finds which decisions leave with a month: all up to the first that was made after it, in the order of the chain. @returns null if none.
- * @throws Error when too many of them were sealed among those of later months.
+ * Finds which decisions leave with a month: all up to the first that was made after it, in the order of the chain. That may be none: they
+ * stay then, and later months need not wait for ever. @throws Error when too many were sealed among those of later months.
  */
 export async function findLeaving(
   database: Connection,
   { to, end }: { to: Date; end: ArchiveEnd },
-): Promise<Leaving | null> {
+): Promise<Leaving> {
   const endId = firstIdAt('dec', to)
   const { last, writer, count } = await callForRow<{ last: bigint; writer: string | null; count: bigint }>(
     database,
     border,
     [endId, firstIdAt('dec', new Date(to.getTime() - ID_TOLERANCE_MS)), to],
   )
-  if (writer === null || last <= end.sequence) return null
-  const { hash } = await callForRow<{ hash: string }>(database, hashAt, [last])
+  const { hash } = last === end.sequence ? end : await callForRow<{ hash: string }>(database, hashAt, [last])
   const rows = await database.call<{ id: string; what: string }>(edge, [endId, last, MAX_MOVED + 1])
   if (rows.length > MAX_MOVED)
     throw new Error(
@@ -212,28 +214,40 @@ export async function keepFacts(
   }
 }
 
-const changed: Statement = {
-  name: 'archive_changed',
-  text: `select c.id from jsonb_to_recordset($1::jsonb) as c (id text, at timestamptz, account_id text, key_id text,
-      policy_version int, policy_hash text, operation text, facts jsonb, verdict text)
-    left join archived_decision d on d.id = c.id
-    where d.id is null and c.verdict = 'allow' or d.id is not null
+const compared: Statement = {
+  name: 'archive_compared',
+  text: `select count(d.id) as kept, min(c.id) filter (where d.id is null and c.verdict = 'allow' or d.id is not null
       and (d.at, d.account_id, d.key_id, d.policy_version, d.policy_hash, d.operation, d.facts, d.verdict) is distinct from
-        (c.at, c.account_id, c.key_id, c.policy_version, c.policy_hash, c.operation, facts_kept(c.facts), c.verdict)
-    order by c.id limit 1`,
+        (c.at, c.account_id, c.key_id, c.policy_version, c.policy_hash, c.operation, facts_kept(c.facts), c.verdict)) as changed
+    from jsonb_to_recordset($1::jsonb) as c (id text, at timestamptz, account_id text, key_id text,
+      policy_version int, policy_hash text, operation text, facts jsonb, verdict text)
+    left join archived_decision d on d.id = c.id`,
 }
 
-/** The first of some decisions that have left of which histories show something else, or nothing; undefined: none. */
-export async function findChanged(
+/**
+ * Compares what histories show of decisions that have left with the decisions. @returns how many of them histories know, and the first of
+ * which they show something else, or nothing; null: none.
+ */
+export function compareKept(
   database: Connection,
   decisions: readonly DecisionContent[],
-): Promise<string | undefined> {
+): Promise<{ kept: bigint; changed: string | null }> {
   const rows = decisions.map((content) => ({
     ...{ id: content.decisionId, at: content.at, account_id: content.accountId, key_id: content.keyId },
     ...{ policy_version: content.policyVersion, policy_hash: content.policyHash },
     ...{ operation: content.operation, facts: content.facts, verdict: content.verdict },
   }))
-  return (await database.call<{ id: string }>(changed, [JSON.stringify(rows)]))[0]?.id
+  return callForRow(database, compared, [JSON.stringify(rows)])
+}
+
+const kept: Statement = {
+  name: 'archive_kept',
+  text: `select count(*) as count from archived_decision a where not exists (select from decision d where d.id = a.id)`,
+}
+
+/** Counts the decisions that histories know from their archives alone. */
+export async function countKept(database: Connection): Promise<bigint> {
+  return (await callForRow<{ count: bigint }>(database, kept, [])).count
 }
 
 const leaving: Statement = {

@@ -85,7 +85,8 @@ onBothEngines('an archive', (database) => {
       out = join(directory, month),
       step = () => {},
       progress = () => {},
-    }: { out?: string; step?: (at: ArchiveStep) => void; progress?: (text: string) => void } = {},
+      at = now,
+    }: { out?: string; step?: (at: ArchiveStep) => void; progress?: (text: string) => void; at?: Date } = {},
   ) =>
     archiveMonth({
       ...{
@@ -94,7 +95,7 @@ onBothEngines('an archive', (database) => {
         key: settings.receiptKey,
         dataKey: settings.dataKey,
       },
-      ...{ month, out, keep: 13, now, progress, step },
+      ...{ month, out, keep: 13, now: at, progress, step },
     })
   const plan = (month: string) => planArchive(database(), { month, keep: 13, now, dataKey: settings.dataKey })
   const listMonths = async () =>
@@ -274,6 +275,23 @@ onBothEngines('an archive', (database) => {
     return { receipt: detachPayload(receipt), issuer: `'${settings.origin}'` }
   }
 
+  it('keeps a month of which a decision is needed again while its files are verified', async () => {
+    const before = await listMonths()
+    const set = (status: string, end: string) =>
+      `update reservation set status = '${status}', resolved_at = ${end} where decision_id = '${ids.first}'`
+    let opened: Promise<unknown> = Promise.resolve()
+    const began = archive('2025-01', {
+      out: join(directory, 'needed'),
+      step: (step) => {
+        if (step === 'written') opened = run(database(), set('reserved', 'null'))
+      },
+    })
+    await expect(began).rejects.toThrow(/still needs its decisions: 1 spends that hold money/)
+    await opened
+    await run(database(), set('settled', 'now()'))
+    expect(await listMonths()).toEqual(before)
+  })
+
   it.each(['written', 'verified', 'named', 'kept', 'left'] as const)(
     'goes on after it ended when it had %s',
     async (last) => {
@@ -436,6 +454,44 @@ onBothEngines('an archive', (database) => {
   it('seals on after everything before has left', async () => {
     await spend('2027-02-03T00:00:00.000Z', { usdMicros: 1n })
     await seal()
+    await expectIntact()
+  })
+
+  it('lets a month leave of which every decision was sealed after a later month', async () => {
+    const late: string[] = []
+    for (const month of ['2025-04', '2025-05']) {
+      late.push(await spend(`${month}-05T00:00:00.000Z`, { usdMicros: 1n }))
+      await seal()
+      const end = await readArchiveEnd(database())
+      expect(await archive(month)).toMatchObject({ decisions: 0n, last: end.sequence, hash: end.hash })
+      expect(await readArchiveEnd(database())).toEqual({ ...end, month })
+      expect(await listMonths()).toContain(`${month}: 1`)
+      const start = { sequence: end.sequence, hash: end.hash }
+      const keySet = settings.receiptKey.keySet
+      expect(
+        await verifyArchive(join(directory, month), { keySet, start, through: end.sequence }),
+      ).toMatchObject({ through: start })
+      const copy = join(directory, `copy-${month}`)
+      cpSync(join(directory, month), copy, { recursive: true })
+      execFileSync(
+        'gunzip',
+        readdirSync(copy)
+          .filter((name) => name.endsWith('.gz'))
+          .map((name) => join(copy, name)),
+      )
+      await recompute(copy)
+      await expectIntact()
+    }
+    // They leave with the month after which they were sealed.
+    await spend('2028-05-01T00:00:00.000Z', { usdMicros: 1n })
+    await seal()
+    await archive('2027-02', { at: new Date('2028-05-10T00:00:00Z') })
+    expect(await listMonths()).toEqual(['2028-05: 1'])
+    const kept = await run(
+      database(),
+      `select id from archived_decision where id = any ('{${late.join(',')}}')`,
+    )
+    expect(kept).toHaveLength(2)
     await expectIntact()
   })
 

@@ -102,4 +102,53 @@ for work in [edit] * edits + [omit] * omissions:
             recomputed += 1
         else:
             resigned[what] = resigned.get(what, 0) + 1
-print(json.dumps({"missed": missed, "recomputed": recomputed, "of": edits + omissions, "resigned": resigned}))
+
+
+def rewrite(directory, name, change_rows):
+    path = os.path.join(directory, f"{name}.jsonl")
+    rows = change_rows([json.loads(line) for line in open(path, encoding="utf-8")])
+    open(path, "w", encoding="utf-8").write("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def contradictions():
+    """Changes of all that is not signed itself, which add up among themselves: the transfer that was decided is another."""
+    decided = {}
+    for line in open(os.path.join(bundle, "decisions.jsonl"), encoding="utf-8"):
+        content = json.loads(json.loads(line)["content"])
+        decided[content["decisionId"]] = content
+    spends = [json.loads(line) for line in open(os.path.join(bundle, "spends.jsonl"), encoding="utf-8")]
+    sent = next(s for s in spends if decided[s["decision"]]["operation"] == "wallets.transfer" and s["status"] == "settled")
+    more = 80 * int(sent["units"])
+
+    def set_members(**members):
+        return lambda directory: rewrite(directory, "spends", lambda rows: [
+            {**row, **members} if row["decision"] == sent["decision"] else row for row in rows])
+
+    def pay_more(directory):
+        units = str(int(sent["units"]) + more)
+        set_members(units=units, taken=units)(directory)
+        rewrite(directory, "postings", lambda rows: [
+            {**row, "units": units} if row["reference"] == sent["decision"] else row for row in rows])
+        changes = {sent["source"]: -more, f"external:{sent['chain']}": more}
+        rewrite(directory, "balances", lambda rows: [
+            {**row, "closing": str(int(row["closing"]) + changes.get(row["account"], 0))} if row["asset"] == sent["asset"] else row
+            for row in rows])
+
+    return {
+        "pays more": pay_more,
+        "pays somebody else": set_members(payee="0x" + "1" * 40),
+        "pays on another chain": set_members(chain="elsewhere"),
+        "holds nothing": set_members(source=None, held=None),
+        "has not ended": set_members(ended=None),
+        "is still reserved": set_members(status="reserved"),
+    }
+
+
+unfound = []
+for what, work in contradictions().items():
+    with tempfile.TemporaryDirectory() as parent:
+        copy = shutil.copytree(bundle, os.path.join(parent, "books"))
+        work(copy)
+        if not is_found(copy):
+            unfound.append(what)
+print(json.dumps({"unfound": unfound, "missed": missed, "recomputed": recomputed, "of": edits + omissions, "resigned": resigned}))
