@@ -11,6 +11,7 @@ import { ownContracts } from '../../src/chain/rpc/networks.ts'
 import { chainFacts } from '../../src/core/money/chains.ts'
 import type { Address } from '../../src/providers/chain/port.ts'
 import { createTestDatabase, testServerUrl } from '../engines.ts'
+import { freePort } from '../free-port.ts'
 import { expectRecomputed } from '../records/decisions/verify-bundle.ts'
 import { type ChainProxy, type Step, startChainProxy } from './chain-proxy.ts'
 import { type Gateway, startGateway } from './gateway.ts'
@@ -77,8 +78,8 @@ export async function startTwoChains(isPostgres: boolean): Promise<TwoChains> {
     CHAIN_RPC_URL_BASE_SEPOLIA: proxies.get('base-sepolia')?.url ?? '',
     CHAIN_RPC_URL_ARBITRUM_SEPOLIA: proxies.get('arbitrum-sepolia')?.url ?? '',
     RATE_MUTATIONS: '100000/60',
-    // People stay signed in over a restart.
-    SESSION_SECRET: crypto.randomUUID(),
+    // People stay signed in over a restart: sessions name the origin.
+    PORT: String(await freePort()),
     ...(database === null ? { DATA_DIR: directory } : { DATABASE_URL: database.url }),
   }
   let gateway: Gateway = await startGateway(env)
