@@ -72,7 +72,7 @@ const withoutTracing = {
     ),
 }
 
-/** Pages for browsers that meet a price are a quarter of the program's text: a bundle that the first such browser loads. */
+/** The pages that the x402 middleware has for browsers are a quarter of the program’s text: a bundle that their first use loads. */
 const PAYWALL = './paywall.cjs'
 const withoutPaywall = {
   name: 'without paywall',
