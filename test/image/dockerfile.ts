@@ -107,7 +107,7 @@ export function carryOut(
           break
         case 'ENV':
           for (const pair of text.split(/\s+/)) {
-            const [variable = '', value = ''] = pair.split('=')
+            const [, variable = '', value = ''] = /^([^=]*)=(.*)$/.exec(pair) ?? []
             env[variable] = value
           }
           break
