@@ -94,7 +94,7 @@ async function isFunded(dependencies: ResumePayoutDependencies, payout: Payout):
   return false
 }
 
-/** Whoever was stopped after the money had arrived, as while the bank was down, pays nobody either. */
+/** A key or an account may be stopped after the money has arrived, while the bank is down: then nobody is paid. */
 async function isStopped(
   { database: { kysely } }: Pick<ResumePayoutDependencies, 'database'>,
   { accountId, keyId }: Payout,

@@ -155,7 +155,7 @@ describe('keys in Google Cloud KMS', () => {
     expect(metadata.count()).toBe(2)
   })
 
-  it('are signed with by a new token where one has ended before its time, as after a clock was set back', async () => {
+  it('sign with a new token after the former was refused, as when a clock was set back', async () => {
     const key = await open()
     server.refuse(metadata.given.accessToken)
     metadata.given.accessToken = 'ya29.the-next'
