@@ -153,7 +153,7 @@ const parts = {
         path,
         [TRACING, PAYWALL].some((part) => path.endsWith(part.slice(1)))
           ? text
-          : text
+          : toAscii(text)
               .replace(dynamicImport, 'Import(')
               .replace(`import("${TRACING}")`, `Promise.resolve().then(()=>require("${TRACING}"))`),
       )
@@ -201,6 +201,14 @@ const parts = {
       outdir: '.build/apps',
       logLevel: 'warning',
     }),
+}
+
+/**
+ * The launcher reads the program byte by byte. The bundler leaves characters in regular expressions and tagged templates as they
+ * are; their escapes mean the same to both.
+ */
+function toAscii(text) {
+  return text.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** Four spaces for each level, as the compiler writes them, would be an eighth of the package. */

@@ -25,7 +25,7 @@ const file = fileURLToPath(new URL(isProxy ? 'proxy.cjs' : 'main.cjs', import.me
 const codeFile = `${file}.code`
 
 const script = new Script(
-  // The bundler escapes everything that is not ASCII.
+  // The build escapes everything that is not ASCII. One byte a character is half the memory.
   `(function (exports, require, module, __filename, __dirname, Import) {${readFileSync(file, 'latin1')}\n})`,
   {
     filename: file,

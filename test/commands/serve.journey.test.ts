@@ -1,7 +1,7 @@
 /** `bursar serve` and agents that call it, as child processes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +9,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { bursar } from './bursar.ts'
+
+describe('the program', () => {
+  it('is ASCII, because its launcher reads a character from each byte', () => {
+    const programs = readdirSync('.build/bin').filter((name) => /^(main|proxy)\.cjs$/.test(name))
+    expect(programs).toEqual(['main.cjs', 'proxy.cjs'])
+    for (const name of programs) expect(readFileSync(`.build/bin/${name}`, 'utf8')).not.toMatch(/[^\0-\x7f]/)
+  })
+})
 
 describe('bursar serve', () => {
   it.each([
