@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Recomputes a bundle of Bursar's books: python3 verify.py BUNDLE [--jwks FILE] [--rpc CHAIN=URL --token CHAIN:ASSET=ADDRESS].
 Needs Python 3.9 and the package "PyNaCl". It shares no code with the gateway; README.md has the format."""
-import argparse, binascii, datetime, functools, hashlib, json, multiprocessing, os, sys, urllib.request
+import argparse, binascii, datetime, functools, gc, hashlib, json, multiprocessing, os, sys, urllib.request
 from collections import defaultdict
 from decimal import Decimal
 from nacl.exceptions import BadSignatureError
@@ -236,7 +236,6 @@ def check_budgets(directory, manifest, decisions, spends, released):
 def ask(node, method, *params):
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
     return json.load(urllib.request.urlopen(urllib.request.Request(node, call, {"content-type": "application/json"}), timeout=30)).get("result")
-
 def check_anchors(anchors, hashes, nodes):
     """The head that was written on a chain each day is in these books; with a node, the sponsor wrote it there within two days."""
     for where, a in ((f"anchors {number}", a) for number, a in anchors):
@@ -272,6 +271,7 @@ def main():
     for name, value, use in (("--rpc", "CHAIN=URL", "node that confirms evidence"), ("--token", "CHAIN:ASSET=ADDRESS", "contract of an asset")):
         parser.add_argument(name, action="append", default=[], metavar=value, help=use)
     options = parser.parse_args()
+    gc.disable()  # millions of rows stay, and none refers to itself
     jws = open(os.path.join(options.bundle, "manifest.jws"), encoding="utf-8").read().strip()
     manifest = json.loads(unpack(jws.split(".")[1]))
     jwks = json.load(open(options.jwks, encoding="utf-8")) if options.jwks else manifest["jwks"]
