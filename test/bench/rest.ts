@@ -79,6 +79,7 @@ export async function benchEmbedded(): Promise<number> {
     DATA_DIR: directory,
     NODE_OPTIONS: '--v8-pool-size=1',
     MALLOC_ARENA_MAX: '1',
+    MALLOC_MMAP_THRESHOLD_: '32768',
   })
   try {
     await pause(UNTIL_REST_MS)
