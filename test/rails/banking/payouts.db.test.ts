@@ -9,7 +9,7 @@ import { Failure } from '../../../src/core/failures/failure.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import { authenticateSession } from '../../../src/people/identity/sessions/sessions.ts'
-import type { BankingProvider, PayoutOrder } from '../../../src/providers/banking/port.ts'
+import type { BankingProvider, PayoutOrder, PayoutReport } from '../../../src/providers/banking/port.ts'
 import { applyBankingEvent } from '../../../src/rails/banking/apply-event.ts'
 import { claimPayouts } from '../../../src/rails/banking/payout.ts'
 import { resumePayout } from '../../../src/rails/banking/resume-payout.ts'
@@ -48,6 +48,8 @@ onBothEngines('payouts', (database) => {
   let line: 'up' | 'lost answers' | 'down' | 'refusing' = 'up'
   const sent: PayoutOrder[] = []
   const canceled: string[] = []
+  /** What the bank answers otherwise. */
+  let answered: Partial<PayoutReport> = {}
   let services: Services
   let owner: SignedIn
 
@@ -60,7 +62,7 @@ onBothEngines('payouts', (database) => {
         if (line === 'down') throw down()
         if (line === 'refusing') throw new Failure('payout_rejected', 'No.', { reason: 'provider_refused' })
         sent.push(order)
-        const report = await made.bankingProvider.sendPayout(order)
+        const report = { ...(await made.bankingProvider.sendPayout(order)), ...answered }
         if (line === 'lost answers') throw down()
         return report
       },
@@ -77,6 +79,7 @@ onBothEngines('payouts', (database) => {
   })
   beforeEach(async () => {
     line = 'up'
+    answered = {}
     sent.length = 0
     canceled.length = 0
     clock.forward(3_600_000)
@@ -468,6 +471,16 @@ onBothEngines('payouts', (database) => {
     await later()
     expect((await call(list, {})).payouts).toMatchObject([{ status: 'paid' }])
     await expectSoundBooks()
+  })
+
+  it('payouts of USDC whose bank names another payout than before stop, and move no money', async () => {
+    const resume = await arrived()
+    answered = { providerId: 'bank_other' }
+    await resume()
+    expect(await usdc()).toBe('USDC 900 + 100')
+    const [payout] = z.array(z.looseObject({ id: z.string() })).parse((await call(list, {})).payouts)
+    expect(payout).toMatchObject({ status: 'pending' })
+    expect(await reasons(payout?.id)).toEqual(['another_payout'])
   })
 
   it('payouts of USDC that the bank did not answer never reach the chain', async () => {
