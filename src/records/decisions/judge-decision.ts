@@ -26,9 +26,16 @@ export type Judgement =
   | { readonly verdict: 'refuse'; readonly fault: 'not_authentic' | 'unauthenticated' | 'id_of_another_time' }
   | { readonly verdict: 'wait' }
 
-export function judgeDecision(dataKey: Uint8Array, { content, mac }: UnsealedDecision, now: Date): Judgement {
+/** @param now by the clock. @param calendar its time by the calendar, which a sandbox sets ahead: decisions are dated by either. */
+export function judgeDecision(
+  dataKey: Uint8Array,
+  { content, mac }: UnsealedDecision,
+  { now, calendar }: { now: Date; calendar: Date },
+): Judgement {
   const at = Date.parse(content.at)
-  const age = now.getTime() - at
+  const [age = Number.NaN] = [now.getTime() - at, calendar.getTime() - at].toSorted(
+    (one, other) => Math.abs(one) - Math.abs(other),
+  )
   if (mac === null)
     return Math.abs(age) < AUTHENTICATED_WITHIN_MS
       ? { verdict: 'wait' }
@@ -53,7 +60,7 @@ export async function auditUnsealed(
   const refused: { id: string; why: string }[] = []
   for await (const page of unsealedPages(database))
     for (const decision of page) {
-      const judged = dataKey === null ? null : judgeDecision(dataKey, decision, now)
+      const judged = dataKey === null ? null : judgeDecision(dataKey, decision, { now, calendar: now })
       if (judged?.verdict === 'refuse') refused.push({ id: decision.content.decisionId, why: judged.fault })
       else count += 1n
     }
