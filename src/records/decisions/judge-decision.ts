@@ -33,18 +33,16 @@ export function judgeDecision(
   { now, calendar }: { now: Date; calendar: Date },
 ): Judgement {
   const at = Date.parse(content.at)
-  const [age = Number.NaN] = [now.getTime() - at, calendar.getTime() - at].toSorted(
-    (one, other) => Math.abs(one) - Math.abs(other),
-  )
+  const [age, ahead] = [now.getTime() - at, at - calendar.getTime()]
   if (mac === null)
-    return Math.abs(age) < AUTHENTICATED_WITHIN_MS
+    return [age, ahead].some((difference) => Math.abs(difference) < AUTHENTICATED_WITHIN_MS)
       ? { verdict: 'wait' }
       : { verdict: 'refuse', fault: 'unauthenticated' }
   if (!isAuthentic(dataKey, content, mac)) return { verdict: 'refuse', fault: 'not_authentic' }
   const idTime = readIdTime(content.decisionId)?.getTime()
   if (idTime === undefined || Math.abs(idTime - at) > ID_TOLERANCE_MS)
     return { verdict: 'refuse', fault: 'id_of_another_time' }
-  const fault = age > SEALED_WITHIN_MS ? 'sealed_late' : age < -AHEAD_MS ? 'dated_ahead' : null
+  const fault = age > SEALED_WITHIN_MS ? 'sealed_late' : ahead > AHEAD_MS ? 'dated_ahead' : null
   return { verdict: 'seal', fault }
 }
 
