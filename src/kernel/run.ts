@@ -225,8 +225,8 @@ async function spendOnce(tool: Tool, call: Call, context: Context): Promise<Outc
 }
 
 /**
- * Rebuilds the response of a spend that was allowed. @throws Failure `idempotency_in_progress` while it runs; after an outage, which
- * may have hidden from this very call that it was allowed, that.
+ * Rebuilds the response of a spend that was allowed. @throws Failure `idempotency_in_progress` while it runs; after an outage of the
+ * decision, which may have hidden from this very call that it was allowed, that.
  */
 async function recallSpend(
   call: Call,
@@ -255,10 +255,17 @@ export async function recall(
 
 /** Applies proof, rail and policy to a new spend. An earlier allowed spend stands, whatever has changed since. */
 async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGate> {
+  // Whatever keeps a call from its decision decided nothing: then an earlier call was allowed, whose money may be sent.
+  let cutOff: unknown
+  const decide: Context['reserve'] = (...request) =>
+    context.reserve(...request).catch((error: unknown) => {
+      cutOff = error
+      throw error
+    })
   try {
     const mustBeSigned = await requireProof(tool, call.raw, context)
     await requireRail(tool, context)
-    return await reserve(tool, call, context, { mustBeSigned })
+    return await reserve(tool, call, { ...context, reserve: decide }, { mustBeSigned })
   } catch (error) {
     const { principal, idempotencyKey: key } = context
     if (!(error instanceof Failure) || key === null || principal.kind === 'public') throw error
@@ -269,7 +276,8 @@ async function admit(tool: Tool, call: Call, context: Context): Promise<SpendGat
     }
     const decisionId = await findAllowedDecision(context.database, spent)
     if (decisionId === undefined) throw error
-    return { kind: 'repeated', decisionId, ...(failures[error.code].status === 503 && { outage: error }) }
+    const isOutage = error === cutOff && failures[error.code].status === 503
+    return { kind: 'repeated', decisionId, ...(isOutage && { outage: error }) }
   }
 }
 

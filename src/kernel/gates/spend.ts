@@ -36,7 +36,7 @@ export type SpendGate =
       readonly spending: SpendPlan
       readonly written: Json | null
     }
-  // `outage`: what kept this call from being decided again.
+  // `outage`: what kept this call from learning its decision.
   | { readonly kind: 'repeated'; readonly decisionId: string; readonly outage?: Failure }
   | { readonly kind: 'costless'; readonly answer: Record<string, unknown> }
 

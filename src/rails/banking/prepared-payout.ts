@@ -191,9 +191,20 @@ export async function isDepositShared(
     .leftJoin('transfer', (join) =>
       join.onRef('transfer.decision_id', '=', 'payout.decision_id').on('transfer.funding_id', 'is', null),
     )
+    .innerJoin('reservation', 'reservation.decision_id', 'payout.decision_id')
     .select('payout.id')
     .where('payout.id', '!=', id)
-    .where('deposit_to', '=', depositTo)
+    .where(({ and, eb, or }) =>
+      or([
+        eb('deposit_to', '=', depositTo),
+        // Given up without an answer, and not canceled yet.
+        and([
+          eb('deposit_to', 'is', null),
+          eb('payout.account_id', '=', accountId),
+          eb('reservation.status', '=', 'released'),
+        ]),
+      ]),
+    )
     .where('rank', '<', 2)
     .where('payout.asset', '=', money.asset)
     .where('payout.units', '=', money.units)

@@ -42,8 +42,7 @@ export async function resumePayout(dependencies: ResumePayoutDependencies, payou
     await bookPayoutReport(dependencies, payout.id, report)
     return
   }
-  const isTooLate = clock().getTime() - payout.createdAt.getTime() > RESEND_MS
-  if (isTooLate) {
+  if (isTooLate(payout, clock())) {
     await stop(dependencies, payout, 'no_answer')
     return
   }
@@ -54,6 +53,11 @@ export async function resumePayout(dependencies: ResumePayoutDependencies, payou
     if (!(error instanceof Failure) || error.code !== 'payout_rejected') throw error
     await stop(dependencies, payout, 'refused_after_silence')
   }
+}
+
+/** Tells whether the provider may have forgotten a payout that it did not answer. */
+function isTooLate({ createdAt }: Payout, now: Date): boolean {
+  return now.getTime() - createdAt.getTime() > RESEND_MS
 }
 
 /**
@@ -88,10 +92,28 @@ async function isFunded(dependencies: ResumePayoutDependencies, payout: Payout):
   // A transfer is written only while the hold stands, so the two exclude each other.
   const verdict = await releaseSpend(database, { decisionId: payout.decisionId, at })
   if (verdict === 'already_settled') return true
-  // Otherwise the provider could take the money of another payout for this one.
-  if (payout.providerId !== null) await dependencies.bankingProvider.cancelPayout(payout.providerId)
+  // The provider is asked for a payout only once its money has arrived.
+  if (move?.state !== 'failed') await cancelAtProvider(dependencies, payout)
   await endPayout(dependencies, payout, { reason: 'not_funded', at })
   return false
+}
+
+/**
+ * Cancels a payout that is given up: otherwise the provider could take the money of another one for it. Where its answer was lost, it is
+ * asked once more which payout it is.
+ * @throws Failure `provider_unavailable`: the payout stays open, and the job tries again.
+ */
+async function cancelAtProvider(dependencies: ResumePayoutDependencies, payout: Payout): Promise<void> {
+  const { bankingProvider, clock } = dependencies
+  if (payout.providerId !== null) return bankingProvider.cancelPayout(payout.providerId)
+  if (isTooLate(payout, clock())) return stop(dependencies, payout, 'no_answer')
+  try {
+    const report = await askProvider(dependencies, payout)
+    await bookPayoutReport(dependencies, payout.id, report)
+    await bankingProvider.cancelPayout(report.providerId)
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'payout_rejected') throw error
+  }
 }
 
 /** A key or an account may be stopped after the money has arrived, while the bank is down: then nobody is paid. */

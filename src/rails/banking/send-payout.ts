@@ -46,8 +46,8 @@ export async function sendPayout(dependencies: SendPayoutDependencies, payout: P
   const { clock, log } = dependencies
   try {
     const report = await askProvider(dependencies, payout)
-    await bookPayoutReport(dependencies, payout.id, report)
-    return { payout: await readPayout(dependencies, payout), depositTo: report.depositTo }
+    const isBooked = await bookPayoutReport(dependencies, payout.id, report)
+    return { payout: await readPayout(dependencies, payout), depositTo: isBooked ? report.depositTo : null }
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'payout_rejected') {
       log.warn({ err: error, payoutId: payout.id }, 'it is unknown whether the provider accepted a payout')
@@ -99,23 +99,23 @@ export async function askProvider(
   })
 }
 
-/** Books a report of the provider. */
+/** Books a report of the provider. @returns false for a payout that an alarm stops: its money must not move. */
 export async function bookPayoutReport(
   { database, bankingProvider, settings, log, clock, oweMint }: SendPayoutDependencies,
   id: string,
   { providerId, state, depositTo }: PayoutReport,
-): Promise<void> {
+): Promise<boolean> {
   const at = clock()
-  await database.transaction(async (connection) => {
+  return database.transaction(async (connection) => {
     const isBookedHere = !bankingProvider.deliversOnChain
     const parts = { database: connection, settings, log, isBookedHere, oweMint }
     const locked = await lockPayout(parts, { id })
     const stopped = { domain: 'banking', objectId: id } as const
-    if (locked === undefined || (await isStopped(connection, stopped))) return
+    if (locked === undefined || (await isStopped(connection, stopped))) return false
     if (locked.providerId !== null && locked.providerId !== providerId) {
       const alarm = { ...stopped, reason: 'another_payout', reported: { providerId, state }, at }
       await raiseAlarm({ database: connection, log }, alarm)
-      return
+      return false
     }
     // The provider knows the payout now, even if its state is one that changes nothing.
     await connection.kysely
@@ -124,6 +124,7 @@ export async function bookPayoutReport(
       .where('id', '=', id)
       .execute()
     await applyPayoutState(parts, locked, { state, providerId, at })
+    return true
   })
 }
 

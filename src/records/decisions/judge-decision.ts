@@ -26,18 +26,23 @@ export type Judgement =
   | { readonly verdict: 'refuse'; readonly fault: 'not_authentic' | 'unauthenticated' | 'id_of_another_time' }
   | { readonly verdict: 'wait' }
 
-export function judgeDecision(dataKey: Uint8Array, { content, mac }: UnsealedDecision, now: Date): Judgement {
+/** @param now by the clock. @param calendar its time by the calendar, which a sandbox sets ahead: decisions are dated by either. */
+export function judgeDecision(
+  dataKey: Uint8Array,
+  { content, mac }: UnsealedDecision,
+  { now, calendar }: { now: Date; calendar: Date },
+): Judgement {
   const at = Date.parse(content.at)
-  const age = now.getTime() - at
+  const [age, ahead] = [now.getTime() - at, at - calendar.getTime()]
   if (mac === null)
-    return Math.abs(age) < AUTHENTICATED_WITHIN_MS
+    return [age, ahead].some((difference) => Math.abs(difference) < AUTHENTICATED_WITHIN_MS)
       ? { verdict: 'wait' }
       : { verdict: 'refuse', fault: 'unauthenticated' }
   if (!isAuthentic(dataKey, content, mac)) return { verdict: 'refuse', fault: 'not_authentic' }
   const idTime = readIdTime(content.decisionId)?.getTime()
   if (idTime === undefined || Math.abs(idTime - at) > ID_TOLERANCE_MS)
     return { verdict: 'refuse', fault: 'id_of_another_time' }
-  const fault = age > SEALED_WITHIN_MS ? 'sealed_late' : age < -AHEAD_MS ? 'dated_ahead' : null
+  const fault = age > SEALED_WITHIN_MS ? 'sealed_late' : ahead > AHEAD_MS ? 'dated_ahead' : null
   return { verdict: 'seal', fault }
 }
 
@@ -53,7 +58,7 @@ export async function auditUnsealed(
   const refused: { id: string; why: string }[] = []
   for await (const page of unsealedPages(database))
     for (const decision of page) {
-      const judged = dataKey === null ? null : judgeDecision(dataKey, decision, now)
+      const judged = dataKey === null ? null : judgeDecision(dataKey, decision, { now, calendar: now })
       if (judged?.verdict === 'refuse') refused.push({ id: decision.content.decisionId, why: judged.fault })
       else count += 1n
     }

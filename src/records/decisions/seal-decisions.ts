@@ -41,6 +41,7 @@ const RECENT_TRANSACTIONS = 10_000n
 export interface SealingDependencies {
   readonly database: Database
   readonly clock: Clock
+  readonly onCalendar: (at: Date) => Date
   readonly log: Pick<Log, 'error'>
   readonly settings: {
     readonly dataKey: Uint8Array
@@ -67,6 +68,7 @@ interface Signed {
 export function createSealRound({
   database,
   clock,
+  onCalendar,
   log,
   settings,
   unstoredCodes,
@@ -91,7 +93,8 @@ export function createSealRound({
     const contents: DecisionContent[] = []
     for (const decision of unsealed) {
       const { content, mac } = decision
-      const judged = judgeDecision(settings.dataKey, decision, clock())
+      const now = clock()
+      const judged = judgeDecision(settings.dataKey, decision, { now, calendar: onCalendar(now) })
       if (judged.verdict === 'wait') missed.push(content.decisionId)
       else if (judged.fault !== null)
         await raiseAlarm(

@@ -9,7 +9,7 @@ import { Failure } from '../../../src/core/failures/failure.ts'
 import type { Services } from '../../../src/kernel/context.ts'
 import { run } from '../../../src/kernel/run.ts'
 import { authenticateSession } from '../../../src/people/identity/sessions/sessions.ts'
-import type { BankingProvider, PayoutOrder } from '../../../src/providers/banking/port.ts'
+import type { BankingProvider, PayoutOrder, PayoutReport } from '../../../src/providers/banking/port.ts'
 import { applyBankingEvent } from '../../../src/rails/banking/apply-event.ts'
 import { claimPayouts } from '../../../src/rails/banking/payout.ts'
 import { resumePayout } from '../../../src/rails/banking/resume-payout.ts'
@@ -47,6 +47,9 @@ onBothEngines('payouts', (database) => {
   const clock = movedClock()
   let line: 'up' | 'lost answers' | 'down' | 'refusing' = 'up'
   const sent: PayoutOrder[] = []
+  const canceled: string[] = []
+  /** What the bank answers otherwise. */
+  let answered: Partial<PayoutReport> = {}
   let services: Services
   let owner: SignedIn
 
@@ -59,9 +62,13 @@ onBothEngines('payouts', (database) => {
         if (line === 'down') throw down()
         if (line === 'refusing') throw new Failure('payout_rejected', 'No.', { reason: 'provider_refused' })
         sent.push(order)
-        const report = await made.bankingProvider.sendPayout(order)
+        const report = { ...(await made.bankingProvider.sendPayout(order)), ...answered }
         if (line === 'lost answers') throw down()
         return report
+      },
+      cancelPayout: async (id) => {
+        if (line !== 'up') throw down()
+        canceled.push(id)
       },
       findPayout: async (id, now) => {
         if (line === 'down') throw down()
@@ -72,7 +79,9 @@ onBothEngines('payouts', (database) => {
   })
   beforeEach(async () => {
     line = 'up'
+    answered = {}
     sent.length = 0
+    canceled.length = 0
     clock.forward(3_600_000)
     const { body } = await run(guest, buildCall(services, { kind: 'public' }, { now: clock() }), {})
     const { account } = z.object({ account: z.object({ id: z.string() }) }).parse(body)
@@ -464,6 +473,16 @@ onBothEngines('payouts', (database) => {
     await expectSoundBooks()
   })
 
+  it('payouts of USDC whose bank names another payout than before stop, and move no money', async () => {
+    const resume = await arrived()
+    answered = { providerId: 'bank_other' }
+    await resume()
+    expect(await usdc()).toBe('USDC 900 + 100')
+    const [payout] = z.array(z.looseObject({ id: z.string() })).parse((await call(list, {})).payouts)
+    expect(payout).toMatchObject({ status: 'pending' })
+    expect(await reasons(payout?.id)).toEqual(['another_payout'])
+  })
+
   it('payouts of USDC that the bank did not answer never reach the chain', async () => {
     line = 'lost answers'
     const { id } = await call(create, { recipientId: await recipient(), amount: '100', asset: 'USDC' })
@@ -474,6 +493,38 @@ onBothEngines('payouts', (database) => {
     await later(3 * 60_000)
     expect(await call(get, { id })).toMatchObject({ status: 'failed', reason: 'not_funded' })
     expect(await usdc()).toBe('USDC 1000 + 0')
+  })
+
+  it('payouts of USDC that are given up without an answer are canceled at the bank before another of their amount', async () => {
+    const request = { recipientId: await recipient(), amount: '100', asset: 'USDC' }
+    line = 'lost answers'
+    const { id } = await call(create, request)
+    await later(3 * 60_000)
+    // The bank may take the next money of this amount for it.
+    expect(await usdc()).toBe('USDC 1000 + 0')
+    expect(await readState(id)).toBe('pending')
+    line = 'up'
+    await expect(call(create, request)).rejects.toMatchObject({
+      code: 'payout_rejected',
+      members: { reason: 'ambiguous_deposit' },
+    })
+    canceled.length = 0
+    await later()
+    expect(canceled).toEqual([`bank_${id}`])
+    expect(await call(get, { id })).toMatchObject({ status: 'failed', reason: 'not_funded' })
+    expect(await call(create, request)).toMatchObject({ status: 'pending' })
+    expect(await usdc()).toBe('USDC 900 + 0')
+    await expectSoundBooks()
+  })
+
+  it('payouts of USDC that the bank has not answered for most of a day are given up with an alarm', async () => {
+    line = 'lost answers'
+    const { id } = await call(create, { recipientId: await recipient(), amount: '100', asset: 'USDC' })
+    await later(3 * 60_000)
+    await later(21 * 60 * 60_000)
+    expect(await readState(id)).toBe('failed')
+    expect(await reasons(id)).toEqual(['no_answer'])
+    expect(sent).toHaveLength(2)
   })
 
   it('go only to accounts with valid numbers, which are never told back', async () => {

@@ -12,6 +12,7 @@ import { endSingleUse, endSingleUses, viewOneCard } from '../../../src/rails/car
 import { type Card, findAnyCard } from '../../../src/rails/cards/store.ts'
 import { finishOrders } from '../../../src/server/jobs/finish-orders.ts'
 import type { Database } from '../../../src/storage/database.ts'
+import { readUsage } from '../../books/spending/scene.ts'
 import { onBothEngines } from '../../engines.ts'
 import {
   applyCardEvents,
@@ -432,6 +433,60 @@ onBothEngines('an increment of another card', (database) => {
       .where('key_id', '=', keyId)
       .execute()
     expect(usage.map(({ used_micros, count }) => [used_micros, count])).toEqual([[0n, 0]])
+  })
+
+  it('gives back to the day that counted it, the latest first', async () => {
+    const owner = await newOwner(database(), { USDC: '1000' })
+    const keyId = await newKey(database(), owner)
+    const card = await issueOther(database(), owner, { keyId, dailyMax: 10_000n })
+    const nextDay = new Date(noon.getTime() + 24 * 60 * 60_000)
+    const days = ['2026-11-20', '2026-11-21']
+    const buy = (dollars: string, changes: Partial<CardAuthorization>, now: Date) =>
+      decide(cardDependencies(database()), buildPurchase(card, dollars, changes), newId('evt', noon), now)
+    const read = async () => ({
+      key: await Promise.all(
+        days.map(async (day) => {
+          const { usedMicros, count } = await readUsage(database(), keyId, day)
+          return `${usedMicros / 1_000_000n} in ${count}`
+        }),
+      ),
+      card: (
+        await database()
+          .kysely.selectFrom('card_usage')
+          .select('units')
+          .where('card_id', '=', card.id)
+          .orderBy('day')
+          .execute()
+      ).map(({ units }) => units / 100n),
+    })
+    await buy('40', {}, noon)
+    const hotel = buildPurchase(card, '20', { eventToken: 'e1' })
+    await buy('20', hotel, noon)
+    expect((await buy('50', { token: hotel.token, eventToken: 'e2' }, nextDay)).reason).toBe('approved')
+    expect(await read()).toEqual({ key: ['60 in 2', '50 in 1'], card: [60n, 50n] })
+    await applyCardEvents(cardDependencies(database()), hotel, 'pending', [['reversal', '30']])
+    expect(await read()).toEqual({ key: ['60 in 2', '20 in 1'], card: [60n, 20n] })
+    await applyCardEvents(cardDependencies(database()), hotel, 'voided', [['reversal', '30']])
+    expect(await read()).toEqual({ key: ['40 in 1', '0 in 0'], card: [40n, 0n] })
+  })
+
+  it('gives back to the key that counted it, though the card has another since', async () => {
+    const owner = await newOwner(database(), { USDC: '1000' })
+    const [first, second] = [await newKey(database(), owner), await newKey(database(), owner)]
+    const card = await issueOther(database(), owner, { keyId: first })
+    const hotel = buildPurchase(card, '20', { eventToken: 'e1' })
+    await decide(cardDependencies(database()), buildPurchase(card, '45'))
+    await decide(cardDependencies(database()), hotel)
+    await database()
+      .kysely.updateTable('card')
+      .set(({ eb }) => ({ key_id: second, version: eb('version', '+', 1) }))
+      .where('id', '=', card.id)
+      .execute()
+    const more = buildPurchase(card, '50', { token: hotel.token, eventToken: 'e2' })
+    expect((await decide(cardDependencies(database()), more)).reason).toBe('approved')
+    await applyCardEvents(cardDependencies(database()), hotel, 'voided', [])
+    expect(await readUsage(database(), first)).toEqual({ usedMicros: 45_000_000n, count: 1 })
+    expect(await readUsage(database(), second)).toEqual({ usedMicros: 0n, count: 0 })
   })
 })
 

@@ -223,7 +223,13 @@ function prove(serverUrl: string | undefined): void {
     await asOwner(database, 'decision_seal', () => database.kysely.deleteFrom('decision_seal').execute())
     await database.kysely.updateTable('decision_head').set({ sequence: 0n, hash: FIRST_PREVIOUS }).execute()
     const seal = createSealRound({
-      ...{ database, clock: systemClock, log: silentLog, unstoredCodes: new Map<string, string>() },
+      ...{
+        database,
+        clock: systemClock,
+        onCalendar: (at: Date) => at,
+        log: silentLog,
+        unstoredCodes: new Map<string, string>(),
+      },
       settings: { ...own, origin: issuer ?? '' },
     })
     expect(await seal(new AbortController().signal)).toBeGreaterThan(8)

@@ -193,6 +193,18 @@ onBothEngines('the authenticity of decisions', (database) => {
     ])
   })
 
+  it('is dated by the calendar of a sandbox that is ahead of the clock, or by the clock', async () => {
+    const onCalendar = (at: Date) => new Date(at.getTime() + 86_400_000)
+    const decideAt = (at: Date) => spender.decide({ decisionId: newId('dec', at), at })
+    const [ahead, settled] = [await decideAt(onCalendar(noon)), await decideAt(noon)]
+    // Before the calendar was set ahead.
+    const before = await decideAt(after(12 * 3_600_000))
+    const beyond = await decideAt(onCalendar(onCalendar(noon)))
+    await createSealRound({ ...sealingDependencies(database(), () => noon), onCalendar })(never)
+    for (const id of [ahead, settled, before]) expect(await readAlarms(id)).toEqual([])
+    expect(await readAlarms(beyond)).toEqual(['dated_ahead'])
+  })
+
   it('raises an alarm when it is missing from a seal planted at the head of the chain', async () => {
     await seal()
     await spender.decide()

@@ -20,6 +20,7 @@ export const settings = {
 }
 
 export const sealingDependencies = (database: Database, clock: Clock = () => noon) => ({
+  onCalendar: (at: Date) => at,
   database,
   settings,
   clock,

@@ -242,6 +242,29 @@ onBothEngines('payments that a token rejects', (database) => {
     expect(await readReserved()).toEqual([])
   })
 
+  it('says that a call runs to its repeat, whatever keeps that from being decided', async () => {
+    const authorization = await authorize()
+    const idempotencyKey = authorization.nonce
+    const call = (changes: Partial<Context> = {}) => relay({ authorization }, { idempotencyKey, ...changes })
+    let repeated: Promise<unknown> = Promise.resolve()
+    const silent = {
+      ...services.railControls,
+      read: async () => {
+        throw new Failure('controls_unavailable', 'Rail controls cannot be read. Nothing was done.')
+      },
+    }
+    // While the first call has its decision, and has not sent its payment.
+    const slow: Services['reserve'] = async (...request) => {
+      const decided = await services.reserve(...request)
+      repeated = call({ railControls: silent }).catch((error: unknown) => error)
+      await repeated
+      return decided
+    }
+    expect(await call({ reserve: slow })).toMatchObject({ status: 'confirmed' })
+    expect(await repeated).toMatchObject({ code: 'idempotency_in_progress' })
+    expect(await call({ railControls: silent })).toMatchObject({ status: 'confirmed' })
+  })
+
   it('shows a relay’s status to its own account alone', async () => {
     const sent = await relay({ authorization: await authorize() })
     const id = sent.transferId

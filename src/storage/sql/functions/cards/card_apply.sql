@@ -1,7 +1,7 @@
 -- Applies an event to a purchase, once: clearing, reversal, refund, return_reversal (of a refund), or close with its last status.
 -- Clearings without an approval count in the card's day and the key's budget, as what nobody was asked for. What a reversal or a
--- close gives back counts no longer, for the latest decision first. The reversal of a refund first takes what was
--- refunded, which was counted already. A refund above what was paid is credited too, and its event says so. The uncovered part
+-- close gives back counts no longer, for the latest decision first, where that was counted. The reversal of a refund first takes what
+-- was refunded, which was counted already. A refund above what was paid is credited too, and its event says so. The uncovered part
 -- becomes a debt, reported as shortfall in cents.
 --
 -- A card for one purchase: a clearing takes what was reserved for it, also one that was never authorized, if no other purchase has.
@@ -37,7 +37,6 @@ declare
   v_again bigint := 0;
   u card_single_use;
   v_is_adopted boolean := false;
-  v_count int;
 begin
   shortfall := 0;
   select * into a from card_authorization where processor_token = p_token for update;
@@ -182,36 +181,41 @@ begin
       raise exception 'a card event was not posted: %', v_posted;
     end if;
   end if;
-  if v_back > 0 or v_more > 0 then
-    insert into card_usage as u (card_id, day, units) values (a.card_id, a.day, greatest(div(v_more - v_back, 10000), 0))
-    on conflict (card_id, day) do update set units = greatest(u.units + div(v_more - v_back, 10000), 0);
+  if v_more > 0 then
+    insert into card_usage as u (card_id, day, units) values (a.card_id, a.day, div(v_more, 10000))
+    on conflict (card_id, day) do update set units = u.units + div(v_more, 10000);
     -- An event without a standing approval was not counted as a spend yet.
     insert into budget_usage as u (key_id, day, used_micros, count, unasked_micros, unasked_count)
-    select k, a.day, greatest(v_more - v_back, 0), v_first, v_more, v_first from unnest(key_path(a.key_id)) k where a.key_id is not null
-    on conflict (key_id, day) do update set used_micros = greatest(u.used_micros + v_more - v_back, 0), count = u.count + v_first,
+    select k, a.day, v_more, v_first, v_more, v_first from unnest(key_path(a.key_id)) k where a.key_id is not null
+    on conflict (key_id, day) do update set used_micros = u.used_micros + v_more, count = u.count + v_first,
       unasked_micros = u.unasked_micros + v_more, unasked_count = u.unasked_count + v_first;
-    v_left := v_back;
-    for h in select r.decision_id, r.usd_micros from reservation r where r.usd_micros > 0 and v_back > 0
-      and (r.decision_id = a.decision_id
-        or r.decision_id in (select i.decision_id from card_increment i where i.authorization_id = a.id))
-    order by r.decision_id desc loop
-      exit when v_left = 0;
-      v_worth := least(v_left, h.usd_micros);
-      update reservation set usd_micros = usd_micros - v_worth where decision_id = h.decision_id;
-      v_left := v_left - v_worth;
-    end loop;
   end if;
+  -- An increment may have been counted on a later day than the purchase, or for another key.
+  v_left := v_back;
+  for h in select r.decision_id, r.key_id, r.day, r.usd_micros from reservation r where r.usd_micros > 0 and v_back > 0
+    and (r.decision_id = a.decision_id
+      or r.decision_id in (select i.decision_id from card_increment i where i.authorization_id = a.id))
+  order by r.day desc, r.decision_id desc loop
+    exit when v_left = 0;
+    v_worth := least(v_left, h.usd_micros);
+    update reservation set usd_micros = usd_micros - v_worth where decision_id = h.decision_id;
+    update card_usage set units = greatest(units - div(v_worth, 10000), 0) where card_id = a.card_id and day = h.day;
+    update budget_usage set used_micros = greatest(used_micros - v_worth, 0) where key_id = any (key_path(h.key_id)) and day = h.day;
+    v_left := v_left - v_worth;
+  end loop;
   -- The reserve of a purchase that is open ends with it.
   if p_kind = 'close' and a.status = 'pending' and not exists (
     select from card_authorization o where o.reserve_id = a.id and o.status = 'pending'
   ) then
-    update reservation set status = case a.cleared when 0 then 'released' else 'settled' end, resolved_at = p_at
-    where status = 'reserved' and (decision_id = a.decision_id
-      or decision_id in (select i.decision_id from card_increment i where i.authorization_id = a.id));
-    get diagnostics v_count = row_count;
-    if v_count > 0 and a.cleared = 0 then
-      update budget_usage set count = greatest(count - v_count, 0) where key_id = any (key_path(a.key_id)) and day = a.day;
-    end if;
+    with ended as (
+      update reservation set status = case a.cleared when 0 then 'released' else 'settled' end, resolved_at = p_at
+      where status = 'reserved' and (decision_id = a.decision_id
+        or decision_id in (select i.decision_id from card_increment i where i.authorization_id = a.id))
+      returning key_id, day
+    )
+    update budget_usage u set count = greatest(u.count - e.count, 0)
+    from (select key_id, day, count(*) as count from ended group by key_id, day) e
+    where a.cleared = 0 and u.key_id = any (key_path(e.key_id)) and u.day = e.day;
   end if;
   -- Each event of the network, and the money that a reversal or a close gave back.
   perform event_write(a.account_id, a.key_id, e.type, 'card_transaction', a.id,
