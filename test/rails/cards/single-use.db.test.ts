@@ -472,10 +472,19 @@ onBothEngines('an increment of another card', (database) => {
 
   it('gives back to the key that counted it, though the card has another since', async () => {
     const owner = await newOwner(database(), { USDC: '1000' })
-    const [first, second] = [await newKey(database(), owner), await newKey(database(), owner)]
+    const [parent, first, second] = [
+      await newKey(database(), owner),
+      await newKey(database(), owner),
+      await newKey(database(), owner),
+    ]
+    await database()
+      .kysely.updateTable('access_key')
+      .set({ path: [parent] })
+      .where('id', 'in', [first, second])
+      .execute()
     const card = await issueOther(database(), owner, { keyId: first })
     const hotel = buildPurchase(card, '20', { eventToken: 'e1' })
-    await decide(cardDependencies(database()), buildPurchase(card, '45'))
+    await decide(cardDependencies(database()), buildPurchase(card, '25'))
     await decide(cardDependencies(database()), hotel)
     await database()
       .kysely.updateTable('card')
@@ -485,7 +494,8 @@ onBothEngines('an increment of another card', (database) => {
     const more = buildPurchase(card, '50', { token: hotel.token, eventToken: 'e2' })
     expect((await decide(cardDependencies(database()), more)).reason).toBe('approved')
     await applyCardEvents(cardDependencies(database()), hotel, 'voided', [])
-    expect(await readUsage(database(), first)).toEqual({ usedMicros: 45_000_000n, count: 1 })
+    for (const keyId of [parent, first])
+      expect(await readUsage(database(), keyId)).toEqual({ usedMicros: 25_000_000n, count: 1 })
     expect(await readUsage(database(), second)).toEqual({ usedMicros: 0n, count: 0 })
   })
 })

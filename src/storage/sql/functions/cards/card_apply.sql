@@ -214,8 +214,8 @@ begin
       returning key_id, day
     )
     update budget_usage u set count = greatest(u.count - e.count, 0)
-    from (select key_id, day, count(*) as count from ended group by key_id, day) e
-    where a.cleared = 0 and u.key_id = any (key_path(e.key_id)) and u.day = e.day;
+    from (select k as key_id, day, count(*) as count from ended, unnest(key_path(ended.key_id)) k group by k, day) e
+    where a.cleared = 0 and u.key_id = e.key_id and u.day = e.day;
   end if;
   -- Each event of the network, and the money that a reversal or a close gave back.
   perform event_write(a.account_id, a.key_id, e.type, 'card_transaction', a.id,
