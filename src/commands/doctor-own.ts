@@ -1,5 +1,5 @@
 /** Doctor checks of this machine: Node, disk, files, secrets, origin and port. */
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
@@ -47,6 +47,12 @@ export async function checkDisk({ databaseUrl, dataDirectory }: Config): Promise
 export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
   if (databaseUrl !== null || dataDirectory === 'memory' || !existsSync(dataDirectory))
     return ok('files', 'none')
+  if (!isReadableDirectory(dataDirectory))
+    return fail(
+      'files',
+      `DATA_DIR (${resolve(dataDirectory)}) is no directory, or the current user cannot read it`,
+      'Run this as the user who runs the gateway, or set DATA_DIR to another directory.',
+    )
   const open = findSharedPaths(dataDirectory)
   if (open.length === 0) return ok('files', `DATA_DIR (${resolve(dataDirectory)}) is private to its user`)
   return fail(
@@ -54,6 +60,15 @@ export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
     `${open.length} files of DATA_DIR are accessible to other users, such as ${resolve(open[0] ?? dataDirectory)}`,
     `Start the gateway once, which restricts them, or run: chmod -R go= ${resolve(dataDirectory)}`,
   )
+}
+
+function isReadableDirectory(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.X_OK)
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
 }
 
 /** Checks for weak and reused secrets. Never prints their values. */

@@ -288,6 +288,10 @@ describe('bursar doctor', () => {
       hint: 'Set PORT to another one.',
     })
     expect((await examine({ DATA_DIR: '/proc/nothing/here' })).of('disk')?.status).toBe('fail')
+    expect((await examine({ DATA_DIR: '.npmrc' })).of('files')).toMatchObject({
+      status: 'fail',
+      detail: expect.stringContaining('.npmrc) is no directory, or the current user cannot read it'),
+    })
   })
 
   it('leaves the embedded database of a running gateway alone, and reports that it runs', async () => {
