@@ -118,6 +118,7 @@ function requireOption(value: string | undefined, option: string): string {
 
 // Whoever read what is told here has gone. What is done goes on: a key is revoked, a purchase is ended.
 process.stderr.on('error', () => {})
+process.stdout.on('error', () => {})
 
 main(process.argv.slice(2)).then(
   (code) => {
