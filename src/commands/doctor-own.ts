@@ -9,7 +9,7 @@ import { findSharedPaths } from '../core/base/private-directory.ts'
 import { isKeyReference } from '../core/config/key-reference.ts'
 import type { Config } from '../core/config/read-config.ts'
 import { rootCause } from '../core/failures/root-cause.ts'
-import { createConfiguredSanctions } from '../providers/sanctions/configured.ts'
+import { createConfiguredSanctions } from '../runtime.ts'
 import { type Finding, fail, ok, probeWeb, warn } from './doctor-probes.ts'
 
 const MIN_NODE_VERSION = [20, 12] as const
