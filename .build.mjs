@@ -238,7 +238,7 @@ async function warmUp() {
   // A gateway writes for its own user only, and often another one runs what is built here: these files hold no secret.
   chmodSync('.cache', 0o755)
   const prepared = readdirSync('.cache', { withFileTypes: true }).filter((entry) => entry.isFile())
-  for (const path of ['.build/bin/main.cjs.code', ...prepared.map(({ name }) => `.cache/${name}`)]) chmodSync(path, 0o644)
+  for (const path of [`.build/bin/main.cjs.${process.version}.code`, ...prepared.map(({ name }) => `.cache/${name}`)]) chmodSync(path, 0o644)
 }
 
 /** Time for the first rounds of the jobs, whose code is part of every start. */

@@ -42,7 +42,7 @@ interface Sending {
 }
 
 /**
- * Runs until standard input closes. @param url gateway origin, such as `http://127.0.0.1:8787`. @param toolsets rooms whose
+ * Runs until the client closes standard input or output. @param url gateway origin, such as `http://127.0.0.1:8787`. @param toolsets rooms whose
  * tools are offered, such as `wallets,cards`; null: all.
  */
 export async function serveStdio({
@@ -58,7 +58,9 @@ export async function serveStdio({
   if (toolsets !== null) endpoint.searchParams.set('toolsets', toolsets)
   const gateway: Gateway = { endpoint, key, session: null, underWay: new Map(), ended: new AbortController() }
   const pending = new Set<Promise<void>>()
-  for await (const line of createInterface({ input: process.stdin })) {
+  const lines = createInterface({ input: process.stdin })
+  process.stdout.once('error', () => lines.close())
+  for await (const line of lines) {
     if (line.trim() === '') continue
     const forwarding = forward(line, gateway).finally(() => pending.delete(forwarding))
     pending.add(forwarding)

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * The executable: runs `main.cjs` beside it, or the smaller `proxy.cjs` for `bursar proxy`, with the code that V8 compiled for
- * it at the build, because compiling is a fifth of a start. V8 refuses code of another version, or with other flags, and then
+ * it at the build, because compiling is a fifth of a start. Another version of Node, or one with other flags,
  * compiles as usual.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,8 @@ const [command, ...rest] = process.argv.slice(2)
 const isProxy =
   command === 'proxy' && !rest.some((word) => ['--help', '-h', '--version', '-v'].includes(word))
 const file = fileURLToPath(new URL(isProxy ? 'proxy.cjs' : 'main.cjs', import.meta.url))
-const codeFile = `${file}.code`
+// Code of another Node crashes the process: V8 compares its own version, which all of Node 20 share.
+const codeFile = `${file}.${process.version}.code`
 
 const script = new Script(
   // The build escapes everything that is not ASCII. One byte a character is half the memory.

@@ -3,6 +3,7 @@
  * imports tools/ or mcp/. Each command loads only the modules it needs, so that `bursar mcp` starts fast.
  */
 import { parseArgs } from 'node:util'
+import { checkUsage } from './commands/check-usage.ts'
 import { findHelp, helpText } from './commands/help.ts'
 import { options } from './commands/table.ts'
 import { VERSION } from './core/base/version.ts'
@@ -13,9 +14,10 @@ async function main(argv: readonly string[]): Promise<number> {
   process.umask(0o077)
   const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true })
   const [command = 'serve', ...rest] = positionals
-  if (values.version === true || command === 'version') return print(`${VERSION}\n`)
   if (values.help === true) return print(findHelp(positionals) ?? helpText())
+  if (values.version === true || command === 'version') return print(`${VERSION}\n`)
   if (command === 'help') return print(findHelp(rest) ?? helpText())
+  checkUsage(positionals, Object.keys(values))
   switch (command) {
     case 'serve':
       return exit(await serve())
@@ -37,11 +39,11 @@ async function main(argv: readonly string[]): Promise<number> {
     case 'admin':
       return (await import('./commands/admin.ts')).admin(rest, values, process.env)
     case 'backup':
-      noArguments(command, rest)
       return (await import('./commands/backup.ts')).backup(requireOption(values.out, '--out'), process.env)
     case 'restore': {
-      const [file, ...others] = rest
-      noArguments(command, others)
+      const [file, other] = rest
+      if (other !== undefined)
+        throw new Error('One backup is restored at a time. Try "bursar restore --help".')
       return (await import('./commands/backup.ts')).restore(requireOption(file, 'FILE'), process.env)
     }
     case 'keys':
@@ -54,12 +56,10 @@ async function main(argv: readonly string[]): Promise<number> {
       return (await import('./commands/archive.ts')).archive(rest, values, process.env)
     case 'login':
     case 'logout': {
-      noArguments(command, rest)
       const commands = await import('./commands/login.ts')
       return commands[command](values, process.env)
     }
     case 'listen':
-      noArguments(command, rest)
       return exit(await (await import('./commands/listen.ts')).listen(values, process.env))
     case 'trigger':
       return exit(await (await import('./commands/trigger.ts')).trigger(rest, values, process.env))
@@ -111,12 +111,6 @@ function print(text: string): number {
   return 0
 }
 
-/** @throws Error for arguments that the command does not have. */
-function noArguments(command: string, [first]: readonly string[]): void {
-  if (first !== undefined)
-    throw new Error(`"${first}" is no option of ${command}. Try "bursar ${command} --help".`)
-}
-
 function requireOption(value: string | undefined, option: string): string {
   if (value === undefined) throw new Error(`${option} is missing. Try "bursar help".`)
   return value
@@ -124,6 +118,7 @@ function requireOption(value: string | undefined, option: string): string {
 
 // Whoever read what is told here has gone. What is done goes on: a key is revoked, a purchase is ended.
 process.stderr.on('error', () => {})
+process.stdout.on('error', () => {})
 
 main(process.argv.slice(2)).then(
   (code) => {

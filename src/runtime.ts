@@ -315,6 +315,7 @@ export const loadChainContracts = () => import('./chain/node/contracts-on-node.t
 export { sumsubHeaders } from './providers/identity-review/sumsub-signature.ts'
 export { createConfiguredKeys } from './providers/keys/configured.ts'
 export const loadRedisRateLimiter = () => import('./providers/rate-limiter/redis.ts')
+export { createConfiguredSanctions } from './providers/sanctions/configured.ts'
 export const loadBackup = () => import('./storage/backup.ts')
 export { openDatabase } from './storage/configured.ts'
 

@@ -11,7 +11,6 @@ FILES = ["decisions", "spends", "usage", "policies", "postings", "balances", "an
 BUDGETS = {"dailyBudget": "day", "weeklyBudget": "week", "monthlyBudget": "month", "totalBudget": "life"}
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 faults, keys, heads = [], {}, {}  # keys: kid -> public key; heads: text of a header -> what it says
-
 def fault(where, what):
     faults.append(f"{where}: {what}")
 def unpack(text):
@@ -38,7 +37,6 @@ def rows(directory, name):
                 yield number, json.loads(line)
             except ValueError:
                 fault(f"{name} {number}", "is no JSON")
-
 def check_files(directory, named):
     if sorted(named) != sorted(f"{name}.jsonl" for name in FILES):
         fault("manifest", "does not name the files of this format")
@@ -99,7 +97,6 @@ def read_spends(directory):
             fault(f"spends {number}", "is there twice")
         spends[s["decision"]] = s
     return spends
-
 def is_sent(s, scales, payee, chain, asset, amount):
     """Whether a spend is the transfer that was decided: all of it if settled. An asset of a chain has the same decimals each time."""
     scale = (Decimal(s["units"]) / amount).normalize()
@@ -297,4 +294,7 @@ def main():
         print("Verified with the keys in the bundle itself: give --jwks to be independent of them.", file=sys.stderr)
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Exception as error:  # a file is missing, cut or of another kind
+        sys.exit("\n".join([*faults[:50], f"cannot read on: {type(error).__name__}: {error}"]))

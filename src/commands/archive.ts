@@ -8,6 +8,7 @@ import {
 } from '../records/decisions/archive-month.ts'
 import { readArchives } from '../records/decisions/archive-store.ts'
 import { findIssuer, onAuditDatabase, withSigningKey } from './audit-database.ts'
+import { quoteForShell } from './shell-word.ts'
 
 const usage = 'Usage: bursar archive --month MONTH --out DIRECTORY [--keep MONTHS] [--dry-run]'
 
@@ -60,7 +61,7 @@ async function run(request: ArchiveRequest): Promise<string> {
   const { month, out } = request
   return decisions === null
     ? `${month} had been archived before. The chain goes on after ${last} ${hash}\n`
-    : `${decisions} decisions of ${month} are in ${out}, and no longer in the database. The chain goes on after ${last} ${hash}\nVerify a copy: gunzip *.gz in it, then python3 docs/verify/verify.py ${out} --jwks jwks.json\n`
+    : `${decisions} decisions of ${month} are in ${out}, and no longer in the database. The chain goes on after ${last} ${hash}\nVerify a copy: gunzip *.gz in it, then python3 docs/verify/verify.py ${quoteForShell(out)} --jwks jwks.json\n`
 }
 
 /** One line that is written over on a terminal; otherwise a line now and then. */

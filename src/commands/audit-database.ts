@@ -14,6 +14,9 @@ import { readHead, readSealed } from '../records/decisions/store.ts'
 import { createConfiguredKeys, openDatabase } from '../runtime.ts'
 import type { Database } from '../storage/database.ts'
 
+/** A database without tables misses hundreds. */
+const MAX_NAMES = 10
+
 /**
  * Runs work on the configured database, then closes it. @param whileInUse advice when a gateway has it open.
  * @throws Error with a remedy when it cannot be opened.
@@ -41,12 +44,17 @@ export async function onAuditDatabase<Result>(
     const pending = await database.pendingMigrations()
     if (pending.length > 0)
       throw new Error(
-        `The database is missing migrations or functions (${pending.join(', ')}). Run "bursar migrate".`,
+        `The database is missing migrations or functions (${nameFirst(pending)}). Run "bursar migrate".`,
       )
     return await work(database, config)
   } finally {
     await database.close()
   }
+}
+
+function nameFirst(names: readonly string[]): string {
+  const more = names.length - MAX_NAMES
+  return more > 0 ? `${names.slice(0, MAX_NAMES).join(', ')} and ${more} more` : names.join(', ')
 }
 
 /** Runs work with the configured keys, then leaves their places. */

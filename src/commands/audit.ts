@@ -1,5 +1,5 @@
 /** `bursar audit export | verify`: exports the decision chain, and verifies it without trusting the gateway. */
-
+import { existsSync } from 'node:fs'
 import { systemClock } from '../core/base/clock.ts'
 import { readAnchoredHeads } from '../records/decisions/anchor-store.ts'
 import { hashManifest, verifyArchive } from '../records/decisions/archive-files.ts'
@@ -56,14 +56,18 @@ export async function audit(
   if (rest.length > 0 && (action !== 'verify' || options.archives !== true)) throw new Error(usage)
   if (action === 'export' && options.out !== undefined) return exportChain(options.out, options, env)
   if (action !== 'verify' || options.out !== undefined) throw new Error(usage)
-  if (!/^[0-9a-f]{64}$/.test(options['journal-head'] ?? FIRST_PREVIOUS)) throw new Error(usage)
+  if (!/^[0-9a-f]{64}$/.test(options['journal-head'] ?? FIRST_PREVIOUS))
+    throw new Error('--journal-head must be a hash of 64 hex digits, as "bursar audit verify" prints it.')
+  if (options.archives === true && rest.length === 0)
+    throw new Error('--archives needs the directories of the archives.')
   const path = options['from-export']
   if (path === undefined) return verifyDatabase(rest, options, env)
   if (rest.length > 0) throw new Error(usage)
   return verifyExport(path, options, env)
 }
 
-function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<number> {
+async function exportChain(out: string, { jwks }: AuditOptions, env: Env): Promise<number> {
+  if (existsSync(out)) throw new Error(`${out} exists. An export never replaces a file.`)
   return onAuditDatabase(env, async (database, config) => {
     const keys = jwks === undefined ? await loadKeySet(database, config) : readKeySet(jwks)
     const iss = await findIssuer(database, config)

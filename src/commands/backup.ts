@@ -1,5 +1,5 @@
 /** `bursar backup --out FILE` and `bursar restore FILE`: the whole database as one file. */
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { readConfig } from '../core/config/read-config.ts'
 import { deploymentFaults } from '../records/decisions/deployment.ts'
@@ -27,7 +27,8 @@ export async function backup(out: string, env: Environment): Promise<number> {
 export async function restore(path: string, env: Environment): Promise<number> {
   const { databaseUrl, dataDirectory } = readConfig(env)
   const file = resolve(path)
-  if (!existsSync(file)) throw new Error(`${path} does not exist.`)
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true)
+    throw new Error(`${path} does not exist, or is no file.`)
   if (databaseUrl === null && dataDirectory === 'memory')
     throw new Error('DATA_DIR=memory stores nothing. Set DATA_DIR or DATABASE_URL.')
   const { restorePostgres, restoreEmbedded } = await loadBackup()

@@ -20,18 +20,32 @@ export function completion([shell, ...rest]: readonly string[]): string {
   return { bash, zsh, fish }[known]()
 }
 
+interface Follower {
+  readonly typed: string
+  readonly words: readonly string[]
+  /** Files may follow, and others after them. */
+  readonly hasFiles: boolean
+}
+
 /** Words that can follow those that were typed, by what was typed. */
-function followers(): readonly (readonly [typed: string, words: readonly string[]])[] {
-  const actions = rooms.flatMap((room) => {
-    const below = commands.flatMap(({ name }) =>
-      name.startsWith(`${room} `) ? [name.slice(room.length + 1)] : [],
-    )
-    return below.length === 0 ? [] : [[room, below] as const]
-  })
-  const arguments_ = commands.map(
-    (command) => [command.name, [...listWords(command), ...listOptions(command)]] as const,
-  )
-  return [['', [...rooms, '--help', '--version']], ...actions, ...arguments_]
+function followers(): readonly Follower[] {
+  const names = new Set([...rooms, ...commands.map(({ name }) => name)])
+  return [
+    { typed: '', words: [...rooms, '--help', '--version'], hasFiles: false },
+    ...[...names].map((typed) => {
+      const command = commands.find(({ name }) => name === typed)
+      const below = commands.flatMap(({ name }) =>
+        name.startsWith(`${typed} `) ? [name.slice(typed.length + 1)] : [],
+      )
+      const own = command === undefined ? [] : [...listWords(command), ...listOptions(command)]
+      return { typed, words: [...below, ...own], hasFiles: command !== undefined && hasFiles(command) }
+    }),
+  ]
+}
+
+/** Whether the arguments of a command are files or directories. */
+function hasFiles({ parameters = '' }: Command): boolean {
+  return /FILE|DIRECTORY/.test(parameters)
 }
 
 function listWords({ words = [] }: Command): readonly string[] {
@@ -59,18 +73,22 @@ const typedWords = (words: string) => `  local word skip='' typed=''
     esac
   done`
 
-const cases = (indent: string, command: (words: readonly string[]) => string) =>
+const cases = (indent: string, files: string, command: (words: readonly string[]) => string) =>
   followers()
-    .map(([typed, words]) => `${indent}'${typed}') ${command(words)} ;;`)
+    .map(({ typed, words, hasFiles }) =>
+      hasFiles
+        ? `${indent}'${typed}'|'${typed} '*) ${command(words)}; ${files} ;;`
+        : `${indent}'${typed}') ${command(words)} ;;`,
+    )
     .join('\n')
 
 function bash(): string {
   return `# Completion of bursar for bash: eval "$(bursar completion bash)"
 _bursar() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} words=''
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} words='' files=''
   COMPREPLY=()
   case $prev in
-    ${flags(takesFile)}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    ${flags(takesFile)}) _bursar_files; return ;;
     --types)
       local before=''
       [[ $cur == *,* ]] && before=\${cur%,*},
@@ -80,9 +98,16 @@ _bursar() {
   esac
 ${typedWords('COMP_WORDS[@]:1:COMP_CWORD-1')}
   case $typed in
-${cases('    ', (words) => `words='${words.join(' ')}'`)}
+${cases('    ', 'files=1', (words) => `words='${words.join(' ')}'`)}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  if [[ -n $files && $cur != -* ]]; then _bursar_files; fi
+}
+# Names of files may have blanks.
+_bursar_files() {
+  local IFS=$'\\n'
+  compopt -o filenames 2>/dev/null
+  COMPREPLY+=($(compgen -f -- "$cur"))
 }
 complete -F _bursar bursar
 `
@@ -100,7 +125,7 @@ _bursar() {
   esac
 ${typedWords('(@)words[2,CURRENT-1]')}
   case $typed in
-${cases('    ', (words) => `compadd -- ${words.join(' ')}`)}
+${cases('    ', '_files', (words) => `compadd -- ${words.join(' ')}`)}
   esac
 }
 compdef _bursar bursar
@@ -137,6 +162,7 @@ function fish(): string {
           : [
               `complete -c bursar -n ${quote(`${inRoom}; and not __fish_seen_subcommand_from ${listWords(command).join(' ')}`)} -a ${quote(listWords(command).join(' '))}`,
             ]),
+        ...(hasFiles(command) ? [`complete -c bursar -n ${quote(isTyped)} -F`] : []),
         ...listNames(command).map((name) => {
           const value = takesFile.includes(name) ? ' -r -F' : options[name].type === 'boolean' ? '' : ' -x'
           const words = name === 'types' ? ` -a ${quote(`(__fish_append , ${types.join(' ')})`)}` : ''

@@ -1,15 +1,21 @@
-/** Doctor checks of this machine: Node, disk, files, secrets, origin and port. */
-import { accessSync, constants, existsSync } from 'node:fs'
+/** Doctor checks of this machine: Node, disk, files, sanctions list, secrets, origin and port. */
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { silentLog } from '../core/base/log.ts'
 import { findSharedPaths } from '../core/base/private-directory.ts'
 import { isKeyReference } from '../core/config/key-reference.ts'
 import type { Config } from '../core/config/read-config.ts'
+import { rootCause } from '../core/failures/root-cause.ts'
+import { createConfiguredSanctions } from '../runtime.ts'
 import { type Finding, fail, ok, probeWeb, warn } from './doctor-probes.ts'
 
 const MIN_NODE_VERSION = [20, 12] as const
 const GIGABYTE = 1024 ** 3
+/** A list may be wrong in each of its lines. */
+const MAX_REASON = 300
 
 /** @param version such as `20.12.0`. */
 export function checkNode(version: string): Finding {
@@ -47,6 +53,12 @@ export async function checkDisk({ databaseUrl, dataDirectory }: Config): Promise
 export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
   if (databaseUrl !== null || dataDirectory === 'memory' || !existsSync(dataDirectory))
     return ok('files', 'none')
+  if (!isReadableDirectory(dataDirectory))
+    return fail(
+      'files',
+      `DATA_DIR (${resolve(dataDirectory)}) is no directory, or the current user cannot read it`,
+      'Run this as the user who runs the gateway, or set DATA_DIR to another directory.',
+    )
   const open = findSharedPaths(dataDirectory)
   if (open.length === 0) return ok('files', `DATA_DIR (${resolve(dataDirectory)}) is private to its user`)
   return fail(
@@ -54,6 +66,34 @@ export function checkFiles({ databaseUrl, dataDirectory }: Config): Finding {
     `${open.length} files of DATA_DIR are accessible to other users, such as ${resolve(open[0] ?? dataDirectory)}`,
     `Start the gateway once, which restricts them, or run: chmod -R go= ${resolve(dataDirectory)}`,
   )
+}
+
+function isReadableDirectory(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.X_OK)
+    return statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** Reads the configured sanctions list, which a gateway reads with its first transfer. */
+export async function checkSanctions({ sanctionsList }: Config): Promise<Finding[]> {
+  if (sanctionsList === null) return []
+  try {
+    const { source, date, addresses } = await createConfiguredSanctions({ sanctionsList }, silentLog).latest()
+    return [ok('sanctions', `${addresses.size} addresses of ${source}, ${date}`)]
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined
+    const why =
+      cause instanceof z.ZodError
+        ? cause.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ')
+        : rootCause(error)
+    const detail = `SANCTIONS_LIST (${sanctionsList}) cannot be read: ${why.slice(0, MAX_REASON)}`
+    return [
+      fail('sanctions', detail, 'Correct the file: every transfer is refused as screening_unavailable.'),
+    ]
+  }
 }
 
 /** Checks for weak and reused secrets. Never prints their values. */

@@ -5,7 +5,15 @@ import { type Config, readConfig, unknownVariables } from '../core/config/read-c
 import { buildRateLimits, settingsErrors } from '../settings.ts'
 import { withKeys } from './audit-database.ts'
 import { checkKeys } from './doctor-keys.ts'
-import { checkDisk, checkFiles, checkNode, checkOrigin, checkPort, checkSecrets } from './doctor-own.ts'
+import {
+  checkDisk,
+  checkFiles,
+  checkNode,
+  checkOrigin,
+  checkPort,
+  checkSanctions,
+  checkSecrets,
+} from './doctor-own.ts'
 import { checkOwners } from './doctor-owners.ts'
 import {
   type CheckContext,
@@ -54,6 +62,7 @@ async function examine(env: Readonly<Record<string, string | undefined>>): Promi
     ['chain', checkChains],
     ['disk', () => checkDisk(config)],
     ['files', () => checkFiles(config)],
+    ['sanctions', () => checkSanctions(config)],
     ['secrets', () => checkSecrets(config)],
     ['keys', ({ keys }) => checkKeys(config, { keys, env })],
     ['origin', () => checkOrigin(config)],

@@ -5,6 +5,7 @@ import { systemClock } from '../core/base/clock.ts'
 import { writeBundle } from '../records/decisions/write-bundle.ts'
 import { period } from '../records/statements/period.ts'
 import { findIssuer, onAuditDatabase, withSigningKey } from './audit-database.ts'
+import { quoteForShell } from './shell-word.ts'
 
 const usage = 'Usage: bursar export --month MONTH --out DIRECTORY'
 
@@ -23,7 +24,7 @@ export async function exportBooks(
       withSigningKey(database, config, async (own) => {
         if (own === null) throw new Error('DATA_KEY is not set: without it nobody can sign the bundle.')
         const { receiptKey: key, dataKey } = own
-        await makeDirectory(out)
+        const made = await makeDirectory(out)
         try {
           const report = await writeBundle(database, out, {
             ...{ issuer: await findIssuer(database, config), key, dataKey, period: span, now: systemClock() },
@@ -31,11 +32,12 @@ export async function exportBooks(
           })
           if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
           process.stdout.write(
-            `${report.decisions} decisions and ${report.postings} postings until ${report.to.toISOString()} are in ${out}.\nVerify them: python3 docs/verify/verify.py ${out} --jwks jwks.json\n`,
+            `${report.decisions} decisions and ${report.postings} postings until ${report.to.toISOString()} are in ${out}.\nVerify them: python3 docs/verify/verify.py ${quoteForShell(out)} --jwks jwks.json\n`,
           )
           return 0
         } catch (error) {
           for (const name of await readdir(out)) await rm(join(out, name))
+          if (made !== undefined) await rm(made, { recursive: true })
           throw error
         }
       }),
@@ -43,10 +45,13 @@ export async function exportBooks(
   )
 }
 
-/** @throws Error when something is in it. */
-async function makeDirectory(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 })
+/** @returns the topmost directory that was created, if any. @throws Error when something is in it. */
+async function makeDirectory(path: string): Promise<string | undefined> {
+  const made = await mkdir(path, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+    throw new Error(`${path} cannot be made a directory.`, { cause })
+  })
   if ((await readdir(path)).length > 0) throw new Error(`${path} is not empty. Nothing is overwritten.`)
+  return made
 }
 
 function showProgress(file: string, lines: number): void {

@@ -230,6 +230,7 @@ export const commands: readonly Command[] = [
   { name: 'migrate', about: 'apply missing migrations to DATABASE_URL or DATA_DIR' },
   {
     name: 'audit verify',
+    parameters: '[DIRECTORY…]',
     about: 'verify decisions and journal',
     optional: ['from-export', 'jwks', 'journal-head', 'archives'],
     details:

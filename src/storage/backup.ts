@@ -50,8 +50,15 @@ export async function restoreEmbedded(directory: string, file: string): Promise<
       throw new Error(`${directory} holds a database. Move it away, or set DATA_DIR to another directory.`)
     writeFileSync(unfinished, '')
     rmSync(cluster, { recursive: true, force: true })
-    const pglite = await PGlite.create({ dataDir: cluster, loadDataDir: archive })
-    await pglite.close()
+    try {
+      const pglite = await PGlite.create({ dataDir: cluster, loadDataDir: archive })
+      await pglite.close()
+    } catch (cause) {
+      rmSync(cluster, { recursive: true, force: true })
+      rmSync(unfinished)
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new Error(`${file} is damaged, or no backup of an embedded database (${why}).`, { cause })
+    }
     makePrivate(directory)
     rmSync(unfinished)
   } finally {

@@ -54,6 +54,12 @@ describe('bursar', () => {
 
   it.each([
     [['serve', '--prot', '1'], /--prot/],
+    [['serve', '--port', '1'], /"--port" is no option of serve\. Try "bursar serve --help"/],
+    [['--port', '1'], /"--port" is no option of serve/],
+    [['migrate', '--dry-run'], /"--dry-run" is no option of migrate/],
+    [['chain', 'deploy', '--dry-run'], /"--dry-run" is no option of chain deploy/],
+    [['doctor', 'now'], /"now" is no option of doctor/],
+    [['restore', 'one', 'two'], /One backup is restored at a time/],
     [['mcp'], /--url is missing/],
     [['mcp', '--url', 'http://127.0.0.1:9'], /--key is missing/],
     [['mcp', '--url', 'nonsense', '--key', 'x'], /"nonsense" is not a URL/],

@@ -1,5 +1,8 @@
 /** The completion scripts in the shells themselves, as far as this machine has them; bash it has. */
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { commands } from '../../src/commands/table.ts'
 import { eventTypes } from '../../src/records/events/catalogue.ts'
@@ -36,6 +39,8 @@ const cases: readonly (readonly [line: readonly string[], expected: readonly str
   [['trigger', 'transfer.c'], ['transfer.confirmed']],
   [['listen', '--forward-to', 'http', '--j'], ['--json']],
   [['listen', '--types', 'card.issued,order.f'], ['card.issued,order.filled']],
+  [['proxy', 'e'], ['env']],
+  [['proxy', '--k'], ['--key']],
 ]
 
 const scripts = new Map<string, string>()
@@ -51,6 +56,21 @@ describe('bursar completion', () => {
   it.each(cases)('completes %j in bash', (line, expected) => {
     expect(completeInBash(scripts.get('bash') ?? '', line).sort()).toEqual([...expected].sort())
   })
+
+  it.each([[['restore']], [['audit', 'verify', '--archives', 'archives/2025-10']], [['backup', '--out']]])(
+    'completes files after %j in bash, with blanks in their names',
+    (line) => {
+      const directory = mkdtempSync(join(tmpdir(), 'bursar-completion-'))
+      try {
+        writeFileSync(join(directory, 'my backup'), '')
+        expect(completeInBash(scripts.get('bash') ?? '', [...line, `${directory}/`])).toEqual([
+          `${directory}/my backup`,
+        ])
+      } finally {
+        rmSync(directory, { recursive: true, force: true })
+      }
+    },
+  )
 
   it.skipIf(!hasShell('fish')).each(cases)('completes %j in fish', (line, expected) => {
     expect(completeInFish(scripts.get('fish') ?? '', line).sort()).toEqual([...expected].sort())

@@ -1,7 +1,7 @@
 /** `bursar doctor` with working parts, broken ones, and none. */
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createWebServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -288,6 +288,35 @@ describe('bursar doctor', () => {
       hint: 'Set PORT to another one.',
     })
     expect((await examine({ DATA_DIR: '/proc/nothing/here' })).of('disk')?.status).toBe('fail')
+    expect((await examine({ DATA_DIR: '.npmrc' })).of('files')).toMatchObject({
+      status: 'fail',
+      detail: expect.stringContaining('.npmrc) is no directory, or the current user cannot read it'),
+    })
+  })
+
+  it('reads the sanctions list', async () => {
+    const path = join(directory, 'sanctions.json')
+    const list = { source: 'Treasury', date: '2026-11-01', addresses: [`0x${'1'.repeat(40)}`] }
+    writeFileSync(path, JSON.stringify(list))
+    expect((await examine({ SANCTIONS_LIST: path })).of('sanctions')).toMatchObject({
+      status: 'ok',
+      detail: '1 addresses of Treasury, 2026-11-01',
+    })
+    for (const [content, why] of [
+      ['cut', 'JSON value expected'],
+      [JSON.stringify({ ...list, addresses: [] }), 'cannot be read: addresses Too small'],
+    ] as const) {
+      writeFileSync(path, content)
+      expect((await examine({ SANCTIONS_LIST: path })).of('sanctions')).toMatchObject({
+        status: 'fail',
+        detail: expect.stringContaining(why),
+      })
+    }
+    expect((await examine({ SANCTIONS_LIST: join(directory, 'nowhere') })).of('sanctions')).toMatchObject({
+      status: 'fail',
+      detail: expect.stringContaining('ENOENT'),
+      hint: expect.stringContaining('screening_unavailable'),
+    })
   })
 
   it('leaves the embedded database of a running gateway alone, and reports that it runs', async () => {

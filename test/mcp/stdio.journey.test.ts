@@ -119,6 +119,21 @@ describe('bursar mcp', () => {
     expect(await once(child, 'close')).toEqual([0, null])
   })
 
+  it('exits without a trace when its client reads no more', async () => {
+    const { origin } = scene.gateway
+    const args = ['.build/bin/main.js', 'mcp', '--url', origin, '--key', scene.keyFile]
+    const child = spawn(process.execPath, args, { stdio: 'pipe' })
+    let err = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    child.stdout.destroy()
+    const exited = once(child, 'exit')
+    child.stdin.write('not JSON\nnot JSON\n')
+    expect(await exited).toEqual([0, null])
+    expect(err).toBe('')
+  })
+
   it('answers malformed JSON-RPC with an error, and continues', async () => {
     const out = await answersTo('nonsense\n\n{"jsonrpc":"2.0","id":7,"method":"tools/list"}\n')
     const answers = out

@@ -72,6 +72,9 @@ export interface ComplianceConfig {
   readonly vasp: { readonly name: string; readonly lei: string | null }
 }
 
+/** Variables that must be set together: half of them would be no reviewer in production, and the sandbox's own elsewhere. */
+export const complianceGroups = [['SUMSUB_APP_TOKEN', 'SUMSUB_SECRET_KEY']] as const
+
 /** Default provider when only an API key is configured. */
 const CHAINALYSIS = 'https://public.chainalysis.com'
 

@@ -20,7 +20,7 @@ import {
 import { type BuyingConfig, buyingVariables, readBuying } from './buying.ts'
 import { address, type CardConfig, cardVariables, readCards } from './cards.ts'
 import { type ChainConfig, chainErrors, chainVariables, nodeVariables, readChains } from './chains.ts'
-import { type ComplianceConfig, complianceVariables, readCompliance } from './compliance.ts'
+import { type ComplianceConfig, complianceGroups, complianceVariables, readCompliance } from './compliance.ts'
 import { type EventConfig, eventVariables, readEvents } from './events.ts'
 import { type HttpConfig, httpVariables, readHttp } from './http.ts'
 import {
@@ -381,6 +381,7 @@ function incomplete(given: Readonly<Record<string, string | undefined>>): string
     ['TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM'],
     ['CDP_API_KEY_ID', 'CDP_API_KEY_SECRET'],
     ...investingGroups,
+    ...complianceGroups,
   ]
   const together = [
     ...optional,

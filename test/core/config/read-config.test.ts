@@ -240,6 +240,10 @@ describe('the configuration', () => {
       'TWILIO_AUTH_TOKEN',
       'TWILIO_FROM',
     ])
+    for (const mode of [{}, production])
+      expect(listErrors({ ...mode, SUMSUB_APP_TOKEN: 'token' })).toEqual([
+        'SUMSUB_SECRET_KEY: missing; SUMSUB_APP_TOKEN, SUMSUB_SECRET_KEY must be set together',
+      ])
     expect(listErrors({ ...production, SMTP_URL: 'smtp://mail.example' })).toEqual([
       'SMTP_FROM: missing; SMTP_URL requires it',
     ])

@@ -3,7 +3,7 @@
  * allowed, refused, released, bought and ordered adds up; whatever is changed or left out is found.
  */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -105,7 +105,7 @@ function recompute(serverUrl: string | undefined): void {
     expect(none).toMatchObject({ code: 1, err: expect.stringContaining('must be a month') })
     const later = await bursar(['export', '--month', '2999-01', '--out', join(directory, 'later')], env)
     expect(later).toMatchObject({ code: 1, err: expect.stringContaining('Nothing has happened yet') })
-    expect(readdirSync(join(directory, 'later'))).toEqual([])
+    expect(existsSync(join(directory, 'later'))).toBe(false)
   }, 60_000)
 
   it('is refused under the keys of another gateway', async () => {

@@ -13,6 +13,7 @@ import { buildIssuer, exportTokenJwks } from '../../../people/identity/oauth/oau
 import { findKey } from '../../../people/identity/store.ts'
 import { limitAddress } from '../limits.ts'
 import { handleWithNodeResponse, type NodeListener } from '../oidc/handle-with-node-response.ts'
+import { loadProviderLibrary } from '../oidc/load-provider.ts'
 import { createOpenIdStorage, findGrantRecord, listGrantIds } from '../oidc/storage.ts'
 import type { HttpContext } from '../request.ts'
 import { oauthConfiguration } from './configuration.ts'
@@ -72,7 +73,7 @@ export function createAuthorizationServer(services: Services): (c: HttpContext) 
   }
 
   const load = async (): Promise<LoadedProvider> => {
-    const library = await import('oidc-provider')
+    const library = await loadProviderLibrary()
     const configuration = oauthConfiguration({
       origin: settings.origin,
       consentPath: CONSENT,

@@ -52,6 +52,7 @@ export const guideGroups = [
     'Operation',
     [
       ['configuration', 'Configuration'],
+      ['keys', 'Keys'],
       ['contracts', 'Chains and contracts'],
       ['operations', 'Operations'],
       ['from-nothing', 'From nothing to production'],
