@@ -21,20 +21,21 @@ export const incomeReceived: Invariant = {
     const owed = await read(sql<{ units: bigint }>`
       select coalesce(sum(case when source = 'receivable:channels' then units else -units end), 0)::bigint as units
       from posting where 'receivable:channels' in (source, destination)`)
-    const settled = await read(sql<{ units: bigint }>`
-      select coalesce(sum(units), 0)::bigint as units from transfer
-      where state = 'confirmed' and token = 'USDC' and destination = ${TREASURY.toLowerCase()}`)
+    const settledOn = (chain: string) =>
+      read(sql<{ units: bigint }>`
+        select coalesce(sum(units), 0)::bigint as units from transfer where chain = ${chain}
+        and state = 'confirmed' and token = 'USDC' and destination = ${TREASURY.toLowerCase()}`)
     const bought = await read(sql<{ units: bigint }>`
       select coalesce(sum(coalesce(charged, units)), 0)::bigint as units from purchase where state = 'settled' and pay_to = ${SELLER}`)
     const found: string[] = []
-    const [received, treasury, seller] = await Promise.all([
-      balance(PAY_TO),
-      balance(TREASURY),
-      balance(SELLER),
-    ])
+    const [received, seller] = await Promise.all([balance(PAY_TO), balance(SELLER)])
     if (received < income - owed)
       found.push(`x402: booked ${income}, of these ${owed} owed by channels, received ${received}`)
-    if (treasury < settled) found.push(`cards: settled ${settled}, received ${treasury}`)
+    for (const { chain } of world.networks) {
+      const settled = await settledOn(chain.name)
+      const treasury = await chain.readBalance('USDC', TREASURY)
+      if (treasury < settled) found.push(`cards: settled ${settled} on ${chain.name}, received ${treasury}`)
+    }
     if (bought !== seller) found.push(`purchases: booked ${bought}, the seller has ${seller}`)
     return found
   },
