@@ -43,7 +43,7 @@ function followers(): readonly Follower[] {
   ]
 }
 
-/** Whether the arguments of a command are files or directories. */
+/** Tells whether a command takes files or directories as arguments. */
 function hasFiles({ parameters = '' }: Command): boolean {
   return /FILE|DIRECTORY/.test(parameters)
 }

@@ -69,7 +69,7 @@ describe('bursar restore', () => {
 })
 
 describe.skipIf(testServerUrl === undefined)('a database without tables', () => {
-  it('is named in a line that a person can read', async () => {
+  it('makes a command name ten missing migrations and count the others', async () => {
     const { url, drop } = await createEmptyDatabase(testServerUrl ?? '')
     try {
       const { code, err } = await bursar(['audit', 'verify'], { DATABASE_URL: url })

@@ -11,7 +11,7 @@ import { type Gateway, startGateway } from '../journeys/gateway.ts'
 import { bursar } from './bursar.ts'
 
 describe('the program', () => {
-  it('is ASCII, because its launcher reads a character from each byte', () => {
+  it('has only ASCII characters, because the launcher reads it byte by byte', () => {
     const programs = readdirSync('.build/bin').filter((name) => /^(main|proxy)\.cjs$/.test(name))
     expect(programs).toEqual(['main.cjs', 'proxy.cjs'])
     for (const name of programs) expect(readFileSync(`.build/bin/${name}`, 'utf8')).not.toMatch(/[^\0-\x7f]/)

@@ -116,7 +116,7 @@ async function cancelAtProvider(dependencies: ResumePayoutDependencies, payout: 
   }
 }
 
-/** A key or an account may be stopped after the money has arrived, while the bank is down: then nobody is paid. */
+/** Tells whether the key or the account of a payout was stopped after its money had arrived: then nobody is paid. */
 async function isStopped(
   { database: { kysely } }: Pick<ResumePayoutDependencies, 'database'>,
   { accountId, keyId }: Payout,

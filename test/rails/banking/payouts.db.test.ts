@@ -48,7 +48,7 @@ onBothEngines('payouts', (database) => {
   let line: 'up' | 'lost answers' | 'down' | 'refusing' = 'up'
   const sent: PayoutOrder[] = []
   const canceled: string[] = []
-  /** What the bank answers otherwise. */
+  /** Members of the bank’s report that replace its own. */
   let answered: Partial<PayoutReport> = {}
   let services: Services
   let owner: SignedIn

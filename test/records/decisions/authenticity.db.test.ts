@@ -193,7 +193,7 @@ onBothEngines('the authenticity of decisions', (database) => {
     ])
   })
 
-  it('is dated by the calendar of a sandbox that is ahead of the clock, or by the clock', async () => {
+  it('raises an alarm when it is dated after the sandbox’s calendar, and none between clock and calendar', async () => {
     const onCalendar = (at: Date) => new Date(at.getTime() + 86_400_000)
     const decideAt = (at: Date) => spender.decide({ decisionId: newId('dec', at), at })
     const [ahead, settled] = [await decideAt(onCalendar(noon)), await decideAt(noon)]

@@ -6,7 +6,7 @@ import { guideGroups } from '../../../../src/server/http/pages/docs/guides.ts'
 const forContributors = ['CONTRIBUTING', 'SECURITY', 'architecture', 'testing']
 
 describe('the guides of a gateway', () => {
-  it('are all pages of docs/ but those for contributors', () => {
+  it('include every page of docs/ that is not for contributors', () => {
     const served = guideGroups.flatMap(([, guides]) => guides.map(([slug]): string => slug))
     const written = readdirSync('docs').flatMap((name) => /^(.*)\.md$/.exec(name)?.[1] ?? [])
     expect([...served, ...forContributors].sort()).toEqual(written.sort())
